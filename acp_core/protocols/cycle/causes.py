@@ -17,21 +17,22 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
-from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle
-from acp_core.protocols.cycle.schema.act_names import (
-    ACCEPT,
-    DECIDE,
-    EXTEND,
-    FEEDBACK,
-    LIMIT,
-    PAUSE,
-    RERUN,
-    RESOLVE,
-    RESUME,
-    RUN,
-    STOP,
+from acp_core.protocols.cycle.schema import (
+    ACCEPT_ACT,
+    AGENTS,
+    DECIDE_ACT,
+    DEPENDS,
+    EXTEND_ACT,
+    FEEDBACK_ACT,
+    LIMIT_ACT,
+    PAUSE_ACT,
+    RERUN_ACT,
+    RESOLVE_ACT,
+    RESUME_ACT,
+    RUN_ACT,
+    STOP_ACT,
+    Cycle,
 )
-from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit import guard as kit
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
@@ -49,7 +50,7 @@ def causes(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cause]:
         case: what else was seen.
     """
     yield from _damaged(cycle, case)
-    if damage.problem(cycle) or cycle.status == "failed":
+    if state.state_problem(cycle) or cycle.status == "failed":
         return
     if cycle.status == "completed":
         yield from _decisions(cycle)
@@ -89,9 +90,9 @@ def _decisions(cycle: Cycle) -> Iterator[Cause]:
             f"Decide {id or number}: {said}" + (f" ({'; '.join(offered)})" if offered else ""),
             advice=_how_to_answer(each.kind, bool(offered)),
             evidence=tuple(clean_line(option, _LONG) for option in offered),
-            remedy=DECIDE if id else None,
+            remedy=DECIDE_ACT if id else None,
             given=(("decision", id),) if id else (),
-            others=() if cycle.status == "completed" else (STOP,),
+            others=() if cycle.status == "completed" else (STOP_ACT,),
             participant=_agent(each.agent),
             since=each.asked_at,
             explains=(clean_line(f"decision:{cycle.id}:{id or number}"),),
@@ -117,9 +118,9 @@ def _blockers(cycle: Cycle) -> Iterator[Cause]:
             f"Blocker {id or number} is open and no agent is working on it: {each.description}",
             advice="describe how you resolved it; acp informs the agent that reported it",
             evidence=(clean_line(f"reported by {reporter or 'unknown'}"),),
-            remedy=RESOLVE if id else None,
+            remedy=RESOLVE_ACT if id else None,
             given=(("blocker", id),) if id else (),
-            others=(FEEDBACK,),
+            others=(FEEDBACK_ACT,),
             participant=_agent(reporter),
             since=each.reported_at,
             explains=(clean_line(f"blocker:{cycle.id}:{id or number}"),),
@@ -144,8 +145,8 @@ def _failed(cycle: Cycle) -> Iterator[Cause]:
             advice=advice,
             evidence=(*waits, *_last_words(cycle, name)),
             remedy=remedy,
-            given=(("agent", name),) if remedy == RERUN else (),
-            others=(FEEDBACK, STOP),
+            given=(("agent", name),) if remedy == RERUN_ACT else (),
+            others=(FEEDBACK_ACT, STOP_ACT),
             participant=name,
             explains=(clean_line(f"failed:{cycle.id}:{name}:{cycle.iteration}"),),
         )
@@ -160,8 +161,8 @@ def _again(cycle: Cycle, name: str) -> tuple[str | None, str]:
             f"{busy[0]} is working and depends on {name}: wait until {busy[0]} has finished",
         )
     if cycle.status == "created":
-        return RESUME, "start the cycle: the agent runs again"
-    return RERUN, "rerun it with instructions"
+        return RESUME_ACT, "start the cycle: the agent runs again"
+    return RERUN_ACT, "rerun it with instructions"
 
 
 def _last_words(cycle: Cycle, name: str) -> tuple[str, ...]:
@@ -190,9 +191,9 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
         f"Marked completed, but {sentence}",
         advice="start another iteration, or accept the result as it is",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
-        remedy=EXTEND,
+        remedy=EXTEND_ACT,
         given=(("limit", str(cycle.iteration + 1)),) if at_limit else (),
-        others=(ACCEPT,) if cycle.iteration else (),
+        others=(ACCEPT_ACT,) if cycle.iteration else (),
         since=cycle.state.completed_at,
         explains=(clean_line(f"{need}:{cycle.id}:{cycle.iteration}"),),
     )
@@ -214,9 +215,9 @@ def _limit(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
         f"Iteration {cycle.iteration} of {limit} ended with {count(found.failed, 'failing test')}",
         advice="allow more iterations, or stop the cycle",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
-        remedy=LIMIT,
+        remedy=LIMIT_ACT,
         given=(("iterations", str(limit + 1)),),
-        others=(EXTEND, ACCEPT, STOP),
+        others=(EXTEND_ACT, ACCEPT_ACT, STOP_ACT),
         since=cycle.last_write,
     )
 
@@ -227,7 +228,7 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cau
         if cycle.status == "paused" and not state.decisions(cycle):
             yield _paused(cycle)
         return
-    others = (PAUSE, STOP) if cycle.status == "running" else (STOP,)
+    others = (PAUSE_ACT, STOP_ACT) if cycle.status == "running" else (STOP_ACT,)
     loop = case.loop(ORCHESTRATOR)
     if loop and loop.alive and loop.shown.ended is None:
         return
@@ -245,7 +246,7 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cau
             "The cycle's orchestrator exited before the cycle ended",
             advice="restart the orchestrator: it resumes and repeats nothing",
             evidence=(clean_line(f"process {loop.pid}: {ended}"), *_asked(cycle)),
-            remedy=RUN,
+            remedy=RUN_ACT,
             others=others,
             since=loop.shown.ended or cycle.last_write,
             explains=_stalled(cycle),
@@ -259,8 +260,8 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cau
             "The cycle has no orchestrator yet",
             advice="start one and choose the agents' programs",
             evidence=("no agent has run", *_asked(cycle)),
-            remedy=RUN,
-            others=(STOP,),
+            remedy=RUN_ACT,
+            others=(STOP_ACT,),
             explains=_stalled(cycle),
         )
     elif state.stalled(cycle):
@@ -273,7 +274,7 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cau
             advice="check the orchestrator on its machine, or start one here",
             evidence=(f"last write {dated(cycle.last_write)}", f"marked as working: {at_work}"),
             certain=False,
-            remedy=RUN,
+            remedy=RUN_ACT,
             others=others,
             since=cycle.last_write,
             explains=_stalled(cycle),
@@ -290,8 +291,8 @@ def _paused(cycle: Cycle) -> Cause:
         advice="resume it when you are ready",
         evidence=question or ("no decision is pending",),
         wanted=False,
-        remedy=RESUME,
-        others=(STOP,),
+        remedy=RESUME_ACT,
+        others=(STOP_ACT,),
     )
 
 
@@ -327,9 +328,9 @@ def _nobody_asked(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
             advice=f"send feedback to {name}, or ask {owner}",
             evidence=(clean_line(f"{name}: {cycle.agent(name).last_message}"),),
             certain=False,
-            remedy=FEEDBACK,
+            remedy=FEEDBACK_ACT,
             given=(("agent", name),),
-            others=(RERUN,),
+            others=(RERUN_ACT,),
             participant=name,
             since=cycle.last_write,
         )

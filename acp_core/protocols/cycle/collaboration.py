@@ -31,7 +31,7 @@ from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import steadily, with_parts_of
 
 if TYPE_CHECKING:
-    from acp_core.protocols.cycle.actions.common import OpenProject
+    from acp_core.protocols.cycle.read.selected import OpenProject
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account conducts
@@ -145,7 +145,7 @@ class Cycles(Collaboration):
 
     def _open(self, now: datetime) -> OpenProject:
         """The project as it stands now, for its actions."""
-        from acp_core.protocols.cycle.actions.common import OpenProject  # only who acts needs it
+        from acp_core.protocols.cycle.read.selected import OpenProject  # only who acts needs it
 
         self.refresh(now)
         assert self._project is not None  # it was just read

@@ -19,11 +19,19 @@ from acp_core.protocols.cycle.read.board import (
     describe,
     distinct,
 )
-from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.state_file import Feedback, Task, agent_in, iteration, parse
-from acp_core.protocols.cycle.state import convergence
-from acp_core.protocols.cycle.write.coordination import one_line
-from acp_core.protocols.cycle.write.layout import DOCUMENTS, FIRST, LOGS
+from acp_core.protocols.cycle.schema import (
+    DOCUMENT_NAMES,
+    FIRST_VERSION,
+    LOG_NAMES,
+    Feedback,
+    Object,
+    Task,
+    agent_in,
+    iteration_of,
+    one_line,
+    parse_part,
+)
+from acp_core.protocols.cycle.state import describe_goal, phase_of_iteration
 
 ROLES = {
     "ra": "the requirements analyst: say what is wanted, and find the edge cases",
@@ -98,11 +106,11 @@ def prompt(
         _iteration(state, version),
         *_wanted(state, agent),
         (
-            f"- Documents, to be rewritten: {', '.join(DOCUMENTS[agent])}. The orchestrator has "
+            f"- Documents, to be rewritten: {', '.join(DOCUMENT_NAMES[agent])}. The orchestrator has "
             "copied the old ones to history/."
         ),
         (
-            f"- Log, only ever appended to, a JSON object per line: {LOGS[agent]}, with "
+            f"- Log, only ever appended to, a JSON object per line: {LOG_NAMES[agent]}, with "
             "timestamp, iteration, version, action and description."
         ),
     ]
@@ -160,11 +168,11 @@ def task(
         _iteration(state, version),
         "- The project's own files, as the task says.",
         (
-            f"- Log, only ever appended to, a JSON object per line: {LOGS['cd']}, with timestamp, "
+            f"- Log, only ever appended to, a JSON object per line: {LOG_NAMES['cd']}, with timestamp, "
             "iteration, version, action, task and description."
         ),
         (
-            f"- Not {' and '.join(DOCUMENTS['cd'])}: a later run of CD writes them, once all tasks "
+            f"- Not {' and '.join(DOCUMENT_NAMES['cd'])}: a later run of CD writes them, once all tasks "
             "have ended."
         ),
         "",
@@ -223,11 +231,11 @@ def finalize(
             f"{seconds / 60:g} minutes."
         ),
         _iteration(state, version),
-        f"- Documents: {', '.join(DOCUMENTS[agent])}. Log, only appended to: {LOGS[agent]}.",
+        f"- Documents: {', '.join(DOCUMENT_NAMES[agent])}. Log, only appended to: {LOG_NAMES[agent]}.",
         *([f"- {_FORMS[agent]}"] if agent in _FORMS else []),
     ]
     if entries:
-        asked = (one_line(parse(Feedback, each).content) for each in entries)
+        asked = (one_line(parse_part(Feedback, each).content) for each in entries)
         lines += ["", "# What you were asked to do", "", *(f"- {each}" for each in asked)]
     lines += [
         "",
@@ -274,7 +282,7 @@ def _iteration(state: Object, version: str) -> str:
 
 def _wanted(state: Object, agent: str) -> list[str]:
     """When the cycle is done, and on what this agent is to look in the phase that goes on."""
-    goal, phase = convergence.goal(state), convergence.phase(state)
+    goal, phase = describe_goal(state), phase_of_iteration(state)
     focus = schema.obj(schema.obj(state.get("agent_focus")).get(phase))
     own = one_line(schema.text(focus.get(agent)))
     lines = [f"The cycle is {goal}."] if goal else []
@@ -329,7 +337,7 @@ def _result_form(agent: str) -> list[str]:
 
 def feedback_message(state: Object, agent: str, entries: Sequence[Object], folder: Path) -> str:
     """Feedback to an agent in its seven sections; several pieces become one message."""
-    feedback = [parse(Feedback, each) for each in entries]
+    feedback = [parse_part(Feedback, each) for each in entries]
     contents = [one_line(each.content) for each in feedback]
     sources = list(dict.fromkeys(each.source.lower() for each in feedback))
     many = f"{len(contents)} pieces of feedback: " if len(contents) > 1 else ""
@@ -342,7 +350,7 @@ def feedback_message(state: Object, agent: str, entries: Sequence[Object], folde
         "## REFERENCED OUTPUT",
     ]
     for name in named:
-        version = one_line(agent_in(state, name).version) or FIRST
+        version = one_line(agent_in(state, name).version) or FIRST_VERSION
         lines += [f"File: {folder / name / PRIMARY[name]}", f"Version: {version}"]
     lines += ["", "## REQUIRED ACTION", ""]
     lines += [f"{number}. {_action(each)}" for number, each in enumerate(feedback, 1)]
@@ -350,7 +358,7 @@ def feedback_message(state: Object, agent: str, entries: Sequence[Object], folde
     for each in feedback:
         wanted = [f"- [ ] {one_line(item)}" for item in each.criteria[:100]]
         lines += wanted or [f"- [ ] {_done(each)}"]
-    number = iteration(state)
+    number = iteration_of(state)
     before = min((each.iteration for each in feedback), default=number)
     lines += [
         "",

@@ -13,12 +13,11 @@ from acp_core.model.errors import Refused
 from acp_core.model.format import sentence_case
 from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.actions.common import open_folder
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.schema import Cycle, Object
-from acp_core.protocols.cycle.schema import phase_result as results
-from acp_core.protocols.cycle.schema.phase_result import PhaseResult
-from acp_core.protocols.cycle.schema.state_file import Decision
+from acp_core.protocols.cycle.read import reports
+from acp_core.protocols.cycle.read.reports import PhaseResult
+from acp_core.protocols.cycle.read.selected import open_folder
+from acp_core.protocols.cycle.schema import Cycle, Decision, Object
 from acp_core.protocols.cycle.view.status import describe_status
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit.values import Values
@@ -137,7 +136,7 @@ def phase_result(values: Values) -> Answer:
 
 def reported(text: str, agent: str) -> Answer:
     """What of a text is the report of an agent, and what is wrong with it."""
-    found = results.parse(text)
+    found = reports.parse_result(text)
     if found is None:
         data = {"schema": RESULT_SCHEMA, "blocks": 0, "problems": ["no PHASE_RESULT"]}
         return Answer(data, ("no PHASE_RESULT",), NO_RESULT)
@@ -155,7 +154,7 @@ def _result_lines(found: PhaseResult) -> Iterator[str]:
 
 def _printed(file: str) -> bytes:
     if file == "-":
-        return sys.stdin.buffer.read(4 * results.LIMIT)
+        return sys.stdin.buffer.read(4 * reports.RESULT_BYTES)
     try:
         return read_bounded(Path(file), _PRINTED)
     except Unreadable as error:

@@ -1,8 +1,8 @@
-"""How a run of sub-agents gets stuck: what its files tell, and what this machine's watchers say.
+"""What stands in a run: what a person is wanted for, why it is stuck, and what refuses writes.
 
 The order is that in which a person's attention is due: contradictions, what is undecided, what is
 silent, what waits to begin, integration. Source: agent workspaces specification, "Integration Step
-Protocol".
+Protocol" and "Directory Structure for Agent Workspaces".
 """
 
 from __future__ import annotations

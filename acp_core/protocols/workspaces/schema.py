@@ -1,7 +1,9 @@
-"""The words of agent workspaces, and what one reading of a run's folder holds.
+"""What is in the files of a run of agent workspaces, as types: words, records, plans, the run and its places.
 
-Source: agent workspaces specification, sections "Directory Structure for Agent Workspaces" to
-"Status File Schema". What agents wrote stands here unaltered; it is made safe where it is shown.
+Source: agent workspaces specification, "Directory Structure for Agent Workspaces" to "Status File
+Schema", "Return Value Contract", "File-Based Handoffs" and "Conflict Resolution Protocol". What agents
+wrote stands here unaltered; it is made safe where it is shown. A plan is checked strictly, whoever
+wrote it: what follows may rely on it. No path that is made here leaves the run's folder.
 """
 
 from __future__ import annotations

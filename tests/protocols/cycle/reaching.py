@@ -16,8 +16,8 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.cycle.conduct import escalation, results, steps, verdict
 from acp_core.protocols.cycle.conduct.facts import Facts
 from acp_core.protocols.cycle.conduct.steps import Kind
+from acp_core.protocols.cycle.read.reports import parse_result
 from acp_core.protocols.cycle.schema import Object, objects, text
-from acp_core.protocols.cycle.schema.phase_result import parse
 from acp_core.protocols.cycle.write import changes, init
 from tests.protocols.cycle.conducting import ID, WHAT, forget, path, progress
 
@@ -93,7 +93,7 @@ def _work(state: Object, now: datetime, how: str) -> None:
         if steps.status(state, name) != "running":
             steps.begin_run(state, now, name)
         if how in SAID:
-            result = parse(f"PHASE_RESULT:\n- phase: {name}\n{SAID[how]}\n")
+            result = parse_result(f"PHASE_RESULT:\n- phase: {name}\n{SAID[how]}\n")
             assert result is not None
             results.ended_run(state, now, name, result, _facts(how), 1)
         elif how == "dies":

@@ -14,7 +14,7 @@ from acp_core.protocols.cycle import prompts
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import facts
 from acp_core.protocols.cycle.read import board
-from acp_core.protocols.cycle.schema.phase_result import parse
+from acp_core.protocols.cycle.read.reports import parse_result
 from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, calls, done, progress
@@ -103,5 +103,5 @@ def test_no_line_of_it_can_do_harm(lines: list[str]) -> None:
     assert facts.blocking(text)
     state = first_state(ID, NOW, "Export")
     told = prompts.prompt(state, ID, "cd", Path("/work"), "1.0.0", found=board.read(text))
-    assert parse(told) is None
+    assert parse_result(told) is None
     assert told.count("\nPHASE_RESULT:\n") == 1

@@ -19,9 +19,9 @@ from acp_core.files import claims, requests
 from acp_core.files.claims import CONDUCT
 from acp_core.model.errors import Refused
 from acp_core.model.snapshot import Obstacle
+from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.schema import act_names
 from acp_core.protocols.cycle.write import asked, changes, init, kept, last_written
 from acp_core.protocols.cycle.write.store import Store
 from tests.agents.support import is_gone, wait_for
@@ -93,8 +93,8 @@ def test_that_another_account_conducts_is_in_the_way_of_a_second_orchestrator_on
     (obstacle,) = found()
     account, pid = claims.account(os.getuid()), holder(theirs).process.pid
     assert obstacle.sentence.startswith(f"{account} controls this run (pid {pid} on ")
-    assert not obstacle.wanted and {act_names.RUN} == {
-        value for name, value in vars(act_names).items() if name.isupper()
+    assert not obstacle.wanted and {schema.RUN_ACT} == {
+        value for name, value in vars(schema).items() if name.endswith("_ACT")
     } - set(obstacle.allowed)
     causes = done(theirs, "status")  # reading is never refused
     assert causes["conducts"] == ID

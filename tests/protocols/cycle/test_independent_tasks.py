@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import registry
-from acp_core.protocols.cycle.schema.state_file import Task
-from acp_core.protocols.cycle.state.independent import apart, startable
+from acp_core.protocols.cycle.schema import Task
+from acp_core.protocols.cycle.state import independent_tasks, startable
 from tests.agents.live import commands
 from tests.agents.support import is_gone, wait_for
 from tests.protocols.cycle.conducting import (
@@ -178,7 +178,7 @@ A, B = task("A"), task("B")
     ],
 )  # fmt: skip
 def test_which_tasks_of_a_plan_can_be_given_out(plan: list[Task], expected: list[str]) -> None:
-    assert ids(apart(plan)) == expected
+    assert ids(independent_tasks(plan)) == expected
 
 
 def test_what_can_begin_beside_what_is_at_work() -> None:

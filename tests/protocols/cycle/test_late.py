@@ -9,8 +9,8 @@ import pytest
 
 from acp_core.protocols.cycle import prompts
 from acp_core.protocols.cycle.conduct import results, steps
+from acp_core.protocols.cycle.read.reports import parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.phase_result import parse
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle import conducting
@@ -90,4 +90,4 @@ def test_what_it_is_told_then_names_all_that_it_needs(agent: str) -> None:
     assert "Your documents get version 1.2.0" in text
     assert f"only you write: /work/.workflow/.cycle/{ID}.progress/{agent}\n" in text
     assert text.count("\n# At the end\n") == 1
-    assert parse(text) is None
+    assert parse_result(text) is None

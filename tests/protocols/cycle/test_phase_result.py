@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Ratio, parse
+from acp_core.protocols.cycle.read.reports import PhaseResult, Ratio, parse_result
 
 PARTIAL = """\
 PHASE_RESULT:
@@ -28,7 +28,7 @@ second line
 
 
 def parsed(output: str) -> PhaseResult:
-    found = parse(output)
+    found = parse_result(output)
     assert found is not None
     return found
 
@@ -98,13 +98,13 @@ def test_the_last_of_several_blocks_counts_and_their_number_is_told() -> None:
 
 def test_a_template_that_is_repeated_is_no_result() -> None:
     template = "PHASE_RESULT:\n- phase: ra\n- status: success | failed | partial\n"
-    assert parse(template) is None
+    assert parse_result(template) is None
     assert parsed(PARTIAL + "\n" + template).status == "partial"
 
 
 @pytest.mark.parametrize("output", ["", "I finished, all good.", "PHASE_RESULT: later", "\n" * 99])
 def test_without_a_block_there_is_no_result(output: str) -> None:
-    assert parse(output) is None
+    assert parse_result(output) is None
 
 
 def test_what_is_wrong_with_a_result_is_said() -> None:
@@ -159,7 +159,7 @@ def test_whatever_is_written_is_read_again(
 @settings(max_examples=100)
 @given(st.lists(st.one_of(st.text(max_size=30), st.sampled_from(PARTIAL.splitlines()))))
 def test_no_output_makes_it_fail(lines: list[str]) -> None:
-    found = parse("\n".join(lines))
+    found = parse_result("\n".join(lines))
     if found:
         assert found.blocks >= 1
         found.problems("cd")
@@ -169,7 +169,7 @@ def test_no_output_makes_it_fail(lines: list[str]) -> None:
 
 
 def test_a_phase_that_is_none_is_said_also_where_nobody_asks_whose_it_is() -> None:
-    found = parse("PHASE_RESULT:\n- phase: qa\n- status: success\n")
+    found = parse_result("PHASE_RESULT:\n- phase: qa\n- status: success\n")
     assert found is not None
     assert found.problems()[0] == "phase 'qa' is not one of ra, ep, cd, vas"
     assert found.problems("cd")[0] == "phase is 'qa', not 'cd'"

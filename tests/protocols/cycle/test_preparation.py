@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.model.clock import utc_now
+from acp_core.protocols.cycle import state as cycle_state
 from acp_core.protocols.cycle.actions import init
 from acp_core.protocols.cycle.read import preparation
-from acp_core.protocols.cycle.state import convergence
 from acp_core.protocols.cycle.write import ownership
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.cases_files import prep
@@ -137,9 +137,9 @@ def test_whatever_stands_in_it_nothing_fails(
     assert found is not None
     assert found.messages
     wild = {"convergence": first, "phase_gates": second, "current_iteration": first}
-    convergence.criteria(wild)
-    convergence.phase(wild)
-    convergence.leaves_first_phase(wild)
+    cycle_state.criteria(wild)
+    cycle_state.phase_of_iteration(wild)
+    cycle_state.leaves_first_phase(wild)
 
 
 @pytest.mark.slow
@@ -195,4 +195,4 @@ def test_a_preview_says_it_in_plain_lines_too(tmp_path: Path) -> None:
 def test_what_is_wanted_is_a_share_and_never_more_than_all() -> None:
     for wanted, found in ((100, 100.0), ("100%", 100.0), (100.5, None), (0, None), (0.5, 0.5)):
         state = {"convergence": {"test_pass_rate": wanted, "coverage": wanted}}
-        assert convergence.criteria(state)[:2] == (found, found)
+        assert cycle_state.criteria(state)[:2] == (found, found)

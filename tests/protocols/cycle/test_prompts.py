@@ -13,8 +13,8 @@ from acp_core.protocols.cycle import prompts
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct import steps
 from acp_core.protocols.cycle.conduct.agent import spoken
+from acp_core.protocols.cycle.read.reports import parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.phase_result import parse
 from acp_core.protocols.cycle.write import changes, ownership
 from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle.making import ID
@@ -36,7 +36,7 @@ def test_each_role_knows_its_folder_its_version_and_how_to_report(agent: str) ->
     assert f"only you write: /work/project/.workflow/.cycle/{ID}.progress/{agent}\n" in text
     assert "Your documents get version 1.2.0" in text
     assert f"PHASE_RESULT:\n- phase: {agent}\n" in text
-    assert parse(text) is None, "a program that repeats its prompt has reported nothing"
+    assert parse_result(text) is None, "a program that repeats its prompt has reported nothing"
     before = [name for name in AGENTS if f"- Output of {name.upper()}" in text]
     assert before == list(AGENTS[: AGENTS.index(agent)])
 
@@ -67,7 +67,7 @@ def test_no_agent_can_add_sections_to_what_another_reads() -> None:
     entries = steps.unsent(state, "cd")
     text = prompts.prompt(state, ID, "cd", ROOT, "1.0.0", entries, trouble=evil)
     assert text.count("\n## REQUIRED ACTION\n") == 1
-    assert parse(text) is None
+    assert parse_result(text) is None
     assert "\nPHASE_RESULT:" in text
 
 
@@ -81,7 +81,7 @@ def test_what_an_agent_said_is_found_in_records_too(tmp_path: Path) -> None:
         {"type": "result", "result": said},
     ]
     file.write_text("\n".join(map(json.dumps, rows)) + "\nnot a record\n")
-    found = parse(spoken(file, "claude"))
+    found = parse_result(spoken(file, "claude"))
     assert found is not None
     assert (found.status, found.summary) == ("success", "built")
     assert found.blocks == 1, "programs print their last words twice"

@@ -9,7 +9,7 @@ import pytest
 
 from acp_core.protocols.cycle.conduct import results, steps
 from acp_core.protocols.cycle.conduct.facts import Facts
-from acp_core.protocols.cycle.schema.phase_result import parse
+from acp_core.protocols.cycle.read.reports import parse_result
 from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.making import ID, NOW
@@ -44,7 +44,9 @@ def test_all_modified_files_are_counted_also_where_not_all_are_listed() -> None:
     steps.prepared(state, NOW, "1.0.0", ())
     steps.begin_run(state, NOW, "ra")
     names = ", ".join(f"file-{number}.md" for number in range(250))
-    said = parse(f"PHASE_RESULT:\n- phase: ra\n- status: success\n- files_modified: [{names}]\n")
+    said = parse_result(
+        f"PHASE_RESULT:\n- phase: ra\n- status: success\n- files_modified: [{names}]\n"
+    )
     assert said is not None
     results.ended_run(state, NOW, "ra", said, Facts("1.0.0", ()), 1)
     number, listed = told(state, 1)["ra"]

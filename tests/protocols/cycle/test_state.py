@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.cycle import state as states
-from acp_core.protocols.cycle.actions.common import open_folder
+from acp_core.protocols.cycle.read.selected import open_folder
 from acp_core.protocols.cycle.schema import Cycle
-from acp_core.protocols.cycle.state import convergence, damage, results
 from acp_core.protocols.cycle.write.store import finish
 from tests.protocols.cycle import making
 from tests.protocols.cycle.making import NOW, PROGRESS, agent, agents, write
@@ -65,19 +64,18 @@ def test_the_worse_of_two_results_counts_and_tests_that_did_not_run_prove_nothin
 
 def test_failed_tests_are_named_by_their_list_or_by_their_rows() -> None:
     rows = {"tests": [{"name": "empty", "status": "failed"}, {"name": "wide", "status": "passed"}]}
-    assert list(results.Tests({"failed_tests": ["quoting"], **rows}).names) == ["quoting"]
-    named = results.Tests({"failed_tests": ["quoting"]})
+    assert list(states.Tests({"failed_tests": ["quoting"], **rows}).names) == ["quoting"]
+    named = states.Tests({"failed_tests": ["quoting"]})
     assert list(named.names) == ["quoting"] and named.failed == 1
 
 
 def test_the_last_iteration_of_the_first_phase_leaves_it() -> None:
     gates = {"zero_to_one": {"iterations": [1, 2]}, "one_to_hundred": {"iterations": [3]}}
     leaves = [
-        convergence.leaves_first_phase({"current_iteration": n, "phase_gates": gates})
-        for n in range(4)
+        states.leaves_first_phase({"current_iteration": n, "phase_gates": gates}) for n in range(4)
     ]
     assert leaves == [False, False, True, False]
-    assert not convergence.leaves_first_phase({"current_iteration": 1})
+    assert not states.leaves_first_phase({"current_iteration": 1})
 
 
 @pytest.mark.parametrize(
@@ -93,7 +91,7 @@ def test_the_last_iteration_of_the_first_phase_leaves_it() -> None:
     ],
 )
 def test_what_a_state_lacks_is_said(changed: dict[str, object], said: str) -> None:
-    assert damage.lacking(making.state() | changed) == said
+    assert states.what_is_lacking(making.state() | changed) == said
 
 
 def test_an_iteration_that_a_person_took_as_it_is_is_accepted_and_no_other(

@@ -15,9 +15,8 @@ from acp_core.protocols.cycle.conduct import escalation, results, steps, verdict
 from acp_core.protocols.cycle.conduct.facts import Facts, open_questions
 from acp_core.protocols.cycle.conduct.routing import route
 from acp_core.protocols.cycle.conduct.steps import Kind
-from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object, objects
-from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Value
-from acp_core.protocols.cycle.schema.state_file import Decision, decoder
+from acp_core.protocols.cycle.read.reports import PhaseResult, Value
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Decision, Object, decoder_of, objects
 from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle.making import ID
@@ -64,7 +63,7 @@ def result(agent: str, said: tuple[str, list[str], int, int, bool]) -> tuple[Pha
 def answer(state: Object, now: datetime, number: int) -> None:
     """A person decides whatever waits."""
     for each in list(changes.open_decisions(state)):
-        offered = decoder().decode(Decision, each).options
+        offered = decoder_of().decode(Decision, each).options
         choice = str(number % len(offered) + 1) if offered else "as you like"
         changes.decide(state, now, str(each["id"]), choice)
     if state["status"] == "paused":

@@ -18,10 +18,10 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import steps
-from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema import Object, encoded
 from acp_core.protocols.cycle.write import changes, coordination, init, layout
 from acp_core.protocols.cycle.write.found import parsed
-from acp_core.protocols.cycle.write.store import Store, encoded, finish
+from acp_core.protocols.cycle.write.store import Store, finish
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refused, state
 

@@ -11,7 +11,6 @@ import pytest
 from acp_core.model import Status
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.collaboration import open_cycles
-from acp_core.protocols.cycle.schema import issues, plan_text
 from tests.protocols.cycle.making import (
     HOME,
     ID,
@@ -126,7 +125,7 @@ def test_backslashes_part_folders(tmp_path: Path) -> None:
 def test_line_ends_that_are_spelled_out_are_line_ends(tmp_path: Path) -> None:
     assert read(cycle(tmp_path, description="Do it\\n\\nNow")).objective == "Do it Now"
     spelled = "# Issues\\n\\n### Issue 1: No limit\\n- Blocker: Yes\\n"
-    assert issues.read(spelled).blockers == (issues.Item("No limit", 3),)
+    assert state.read_issues(spelled).blockers == (state.Item("No limit", 3),)
 
 
 def test_issues_tell_what_blocks_and_what_is_asked() -> None:
@@ -147,9 +146,9 @@ def test_issues_tell_what_blocks_and_what_is_asked() -> None:
 - [x] Q2: Which delimiter?
 - None
 """
-    found = issues.read(text)
+    found = state.read_issues(text)
     assert [item.text for item in found.blockers] == ["No fixture data"]
-    assert found.questions == (issues.Item("Is the header row optional?", 14),)
+    assert found.questions == (state.Item("Is the header row optional?", 14),)
 
 
 def test_a_plan_without_json_is_read_from_its_text(tmp_path: Path) -> None:
@@ -157,7 +156,7 @@ def test_a_plan_without_json_is_read_from_its_text(tmp_path: Path) -> None:
         "# Plan - v1.0.0\n- [x] **TASK-001**: Module\n- [ ] TASK-002: Button\n"
         "  - Depends on: TASK-001\n| TASK-003 | Tests | small |\nSee TASK-009.\n"
     )
-    assert [(t["id"], t["title"], t.get("status")) for t in plan_text.tasks(text)] == [
+    assert [(t["id"], t["title"], t.get("status")) for t in state.tasks_in_text(text)] == [
         ("TASK-001", "Module", "completed"),
         ("TASK-002", "Button", "pending"),
         ("TASK-003", "Tests", None),

@@ -18,7 +18,7 @@ from acp_core.model import Action, Cause, OutcomeState, Severity, Snapshot, Verd
 from acp_core.model.errors import Refused
 from acp_core.model.format import sentence_case
 from acp_core.person import paths
-from acp_core.protocols.cycle.schema.act_names import REBUILD, RUN, SELECT
+from acp_core.protocols.cycle.schema import REBUILD_ACT, RUN_ACT, SELECT_ACT
 from acp_core.protocols.kit.schema import fields
 from tests.protocols.cycle.conducting import acp, diagnosed
 from tests.protocols.cycle.reaching import CYCLES, make
@@ -93,13 +93,13 @@ def check_voices(told: dict[str, Any]) -> None:
         assert all(sentence_case(each.sentence) in out for each in snapshot.obstacles)
         found = offered.actions(cycles, snapshot)
         acts = {each.name for each in found if not each.personal}
-        assert not damaged or acts <= {REBUILD, SELECT}
+        assert not damaged or acts <= {REBUILD_ACT, SELECT_ACT}
         if damaged:
             _cured(root, snapshot.causes[0])
             return
         for cause in snapshot.causes:
             _works(root, cause, acts)
-        for name in acts - {RUN, SELECT}:
+        for name in acts - {RUN_ACT, SELECT_ACT}:
             state, sentence, _ = done_and_taken_back(root, name, {})
             assert state is not OutcomeState.REFUSED, (name, sentence)
 
@@ -108,7 +108,7 @@ def _works(root: Path, cause: Cause, acts: set[str]) -> None:
     """Every act that a cause offers can be done, and its remedy changes it."""
     for name, said in names(cause):
         assert name in acts, (cause.headline, name)
-        if name == RUN:
+        if name == RUN_ACT:
             continue  # it needs programs, which a person chooses
         state, sentence, after = done_and_taken_back(root, name, said)
         assert state is not OutcomeState.REFUSED, (cause.headline, name, sentence)
@@ -122,7 +122,7 @@ def _cured(root: Path, cause: Cause) -> None:
     if not cause.remedy:
         assert "from your own copy" in cause.advice
         with pytest.raises(Refused):
-            done_and_taken_back(root, REBUILD, {})
+            done_and_taken_back(root, REBUILD_ACT, {})
         return
     state, sentence, after = done_and_taken_back(root, cause.remedy, dict(cause.given))
     assert state is OutcomeState.DONE, sentence

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from acp_core.model.card import CardSection
 from acp_core.model.snapshot import Row, Tone
 from acp_core.protocols.cycle import state
-from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle, issues, phase_result, written
-from acp_core.protocols.cycle.schema.state_file import Blocker
+from acp_core.protocols.cycle.read import reports
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Blocker, Cycle, written
 from acp_core.protocols.cycle.view import documents
 from acp_core.protocols.kit.cards import MOST, Evidence, texts
 from acp_core.protocols.kit.wording import safe
@@ -29,7 +29,7 @@ class Facts(Evidence):
     def summary(self, name: str) -> str:
         """What an agent reported of its last run, in a line; "" where it reported nothing."""
         text = self.cycle.results.get(self._report(name), "")
-        found = phase_result.parse(text) if text else None
+        found = reports.parse_result(text) if text else None
         return safe(found.summary if found else "")
 
     def reported(self, name: str, besides: str = "") -> CardSection:
@@ -77,7 +77,7 @@ class Facts(Evidence):
 
     def questions(self) -> CardSection:
         """What CD asks in its issues.md, each with its line."""
-        found = issues.read(self.cycle.head("cd/issues.md")).questions
+        found = state.read_issues(self.cycle.head("cd/issues.md")).questions
         name = f"{self.cycle.progress}cd/issues.md"
         rows = tuple(Row((safe(e.text),), target=self.target(name, e.line)) for e in found[:MOST])
         return CardSection("Questions", rows)

@@ -13,19 +13,21 @@ from acp_core.model.format import count
 from acp_core.model.snapshot import Document
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions.card_facts import Facts
-from acp_core.protocols.cycle.actions.common import is_damaged
-from acp_core.protocols.cycle.schema import AGENTS, Cycle
-from acp_core.protocols.cycle.schema.act_names import (
-    ACCEPT,
-    DECIDE,
-    EXTEND,
-    FEEDBACK,
-    LIMIT,
-    RERUN,
-    RESOLVE,
-    RESUME,
+from acp_core.protocols.cycle.read.selected import is_damaged
+from acp_core.protocols.cycle.schema import (
+    ACCEPT_ACT,
+    AGENTS,
+    DECIDE_ACT,
+    EXTEND_ACT,
+    FEEDBACK_ACT,
+    LIMIT_ACT,
+    RERUN_ACT,
+    RESOLVE_ACT,
+    RESUME_ACT,
+    Blocker,
+    Cycle,
+    Decision,
 )
-from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
 from acp_core.protocols.kit.cards import texts
 from acp_core.protocols.kit.wording import safe
 
@@ -112,10 +114,10 @@ def _options(decision: Decision) -> Iterator[CardVerdict]:
     """Each option, and the answer in words where that is taken."""
     which = ("decision", decision.id)  # as it stands in the state, and as needs name it
     for number, option in enumerate(decision.options, 1):
-        yield CardVerdict(safe(option), DECIDE, (which, ("choice", str(number))))
+        yield CardVerdict(safe(option), DECIDE_ACT, (which, ("choice", str(number))))
     if decision.kind not in _STRICT or not decision.options:
         label = "Something else" if decision.options else "Answer"
-        yield CardVerdict(label, DECIDE, (which,), ("choice",))
+        yield CardVerdict(label, DECIDE_ACT, (which,), ("choice",))
 
 
 # --- what keeps an agent from its work --------------------------------------------------------
@@ -134,9 +136,12 @@ def _blockers(cycle: Cycle, known: Known) -> Iterator[Card]:
             f"{agent or 'The cycle'} is blocked ({each.id})",
             sections,
             (
-                CardVerdict("Resolved", RESOLVE, (which,), ("resolution",)),
+                CardVerdict("Resolved", RESOLVE_ACT, (which,), ("resolution",)),
                 CardVerdict(
-                    "Only worked around", RESOLVE, (which, ("workaround", "true")), ("resolution",)
+                    "Only worked around",
+                    RESOLVE_ACT,
+                    (which, ("workaround", "true")),
+                    ("resolution",),
                 ),
             ),
             claim=claim,
@@ -177,14 +182,14 @@ def _failed_at(cycle: Cycle, name: str) -> datetime | None:
 def _again(cycle: Cycle, name: str) -> tuple[CardVerdict, ...]:
     """How an agent can be run again, as the cycle stands."""
     if cycle.status in ("created", "failed") and not state.decisions(cycle):
-        return (CardVerdict(f"Resume and restart {name}", RESUME),)
+        return (CardVerdict(f"Resume and restart {name}", RESUME_ACT),)
     below = AGENTS[AGENTS.index(name) :]
     if cycle.status not in ("running", "paused") or set(below) & set(state.running(cycle)):
         return ()
     which = (("agent", name),)
     return (
-        CardVerdict(f"Rerun {name}", RERUN, which),
-        CardVerdict("Rerun with instructions", RERUN, which, ("reason",)),
+        CardVerdict(f"Rerun {name}", RERUN_ACT, which),
+        CardVerdict("Rerun with instructions", RERUN_ACT, which, ("reason",)),
     )
 
 
@@ -200,7 +205,7 @@ def _results(cycle: Cycle, known: Known) -> Iterator[Card]:
     if state.decisions(cycle) or state.accepted(cycle):
         return
     told = _failing(cycle) if found.failed else state.unproven(cycle)
-    verdicts = [CardVerdict("Accept it as it is", ACCEPT)] if cycle.iteration else []
+    verdicts = [CardVerdict("Accept it as it is", ACCEPT_ACT)] if cycle.iteration else []
     yield _result_card(
         cycle,
         known,
@@ -222,8 +227,8 @@ def _limits(cycle: Cycle, known: Known) -> Iterator[Card]:
     if cycle.now - cycle.last_write < _SETTLED:
         return
     verdicts = (
-        CardVerdict("Allow another iteration", LIMIT, (("iterations", str(limit + 1)),)),
-        CardVerdict("Accept it as it is", ACCEPT),
+        CardVerdict("Allow another iteration", LIMIT_ACT, (("iterations", str(limit + 1)),)),
+        CardVerdict("Accept it as it is", ACCEPT_ACT),
         _extension(cycle, "Extend the cycle with a new task"),
     )
     title = f"{_at_limit(cycle)}, and {_failing(cycle)}"
@@ -244,7 +249,7 @@ def _extension(cycle: Cycle, label: str) -> CardVerdict:
     limit = cycle.state.max_iterations
     above = limit is not None and cycle.iteration >= limit
     given = (("limit", str(cycle.iteration + 1)),) if above else ()
-    return CardVerdict(label, EXTEND, given, ("text",))
+    return CardVerdict(label, EXTEND_ACT, given, ("text",))
 
 
 def _result_card(
@@ -290,7 +295,7 @@ def _waiting(cycle: Cycle, known: Known) -> Iterator[Card]:
             f"{name} is waiting for an answer",
             (*questions, facts.reported(name, claim), facts.waiting(name), facts.read(name)),
             (
-                CardVerdict("Answer", FEEDBACK, (("agent", name),), ("text",)),
+                CardVerdict("Answer", FEEDBACK_ACT, (("agent", name),), ("text",)),
                 *_again(cycle, name)[:1],
             ),
             claim=claim,
@@ -314,7 +319,7 @@ def _unanswered(cycle: Cycle, known: Known) -> Iterator[Card]:
             (texts("Other feedback", told), facts.reported(name), facts.read(name)),
             (
                 *_again(cycle, name)[:1],
-                CardVerdict("Send more feedback", FEEDBACK, (("agent", name),), ("text",)),
+                CardVerdict("Send more feedback", FEEDBACK_ACT, (("agent", name),), ("text",)),
             ),
             claim=own[0].content,
             by=own[0].source.lower() if own[0].source.lower() in AGENTS else "",

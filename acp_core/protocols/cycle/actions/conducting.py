@@ -11,19 +11,18 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.actions import programs
-from acp_core.protocols.cycle.actions.common import (
-    OpenProject,
-    is_damaged,
-    open_folder,
-    open_project,
-)
 from acp_core.protocols.cycle.actions.table import SCHEMA
 from acp_core.protocols.cycle.actions.table_conducting import RUNNING
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import Spec
-from acp_core.protocols.cycle.schema import AGENTS, text
-from acp_core.protocols.cycle.schema.act_names import EXTEND, RESUME, RUN
+from acp_core.protocols.cycle.read.selected import (
+    OpenProject,
+    is_damaged,
+    open_folder,
+    open_project,
+)
+from acp_core.protocols.cycle.schema import AGENTS, EXTEND_ACT, RESUME_ACT, RUN_ACT, text
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound
@@ -89,14 +88,14 @@ def _spec(opened: OpenProject, values: Values, known: programs.Presets) -> Spec:
     """
     root, cycle = str(opened.root), opened.find(values.cycle)
     status = text(Store(root, cycle.id).read().get("status"))
-    check(guard.of_state(opened.root, cycle.id), RUN)
+    check(guard.of_state(opened.root, cycle.id), RUN_ACT)
     process.refuse_second(root)
     before = specs.load(root)
     usual = replace(before, cycle=cycle.id) if before else Spec(root, cycle.id)
     spec = programs.spec_of(values, known, usual, before is not None)
     process.check(spec)
     if status in ("completed", "failed"):
-        how = EXTEND if status == "completed" else RESUME
+        how = EXTEND_ACT if status == "completed" else RESUME_ACT
         raise Refused(f"{cycle.id} is {status}: continue with `acp cycle {how}`")
     return spec
 

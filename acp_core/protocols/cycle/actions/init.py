@@ -23,9 +23,8 @@ from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read import preparation
 from acp_core.protocols.cycle.read.preparation import Preparation
-from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.schema import AGENTS, Object, encoded
 from acp_core.protocols.cycle.write import changes, init
-from acp_core.protocols.cycle.write.store import encoded
 from acp_core.protocols.kit.binding import Context, Location, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import difference, safe

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from acp_core.protocols.cycle.actions import table
-from acp_core.protocols.cycle.actions.common import OpenProject
+from acp_core.protocols.cycle.read.selected import OpenProject
 from acp_core.protocols.kit.binding import bind_all, bind_named
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema import Object, encoded
 from acp_core.protocols.cycle.write import asked, guard
-from acp_core.protocols.cycle.write.store import Store, Written, encoded, finish
+from acp_core.protocols.cycle.write.store import Store, Written, finish
 from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import difference, safe

@@ -7,9 +7,9 @@ from datetime import datetime
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.actions.common import open_project
 from acp_core.protocols.cycle.actions.table_conducting import SELECTION
 from acp_core.protocols.cycle.read import selected
+from acp_core.protocols.cycle.read.selected import open_project
 from acp_core.protocols.cycle.schema import Cycle
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values

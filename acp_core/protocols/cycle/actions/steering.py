@@ -13,10 +13,20 @@ from acp_core.model.action_spec import ActionSpec
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions import perform as writing
-from acp_core.protocols.cycle.actions import table_steering as table
-from acp_core.protocols.cycle.actions.common import OpenProject, is_damaged, open_project
-from acp_core.protocols.cycle.schema import AGENTS, Cycle
-from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
+from acp_core.protocols.cycle.actions.table_steering import (
+    ACCEPTANCE,
+    DECISION,
+    EXTENSION,
+    LIMITING,
+    MESSAGE,
+    PAUSING,
+    REPEAT,
+    RESOLUTION,
+    RESUMPTION,
+    STOPPING,
+)
+from acp_core.protocols.cycle.read.selected import OpenProject, is_damaged, open_project
+from acp_core.protocols.cycle.schema import AGENTS, Blocker, Cycle, Decision
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.values import Values
@@ -81,7 +91,7 @@ def decide(context: Context, now: datetime) -> Action:
     }
 
     return _bound(
-        table.DECISION,
+        DECISION,
         opened,
         offered=bool(ids),
         narrowed=narrowed,
@@ -93,7 +103,7 @@ def _decision_sentence(cycle: Cycle) -> str:
     """Which decision waits first."""
     waiting = state.decisions(cycle)
     if not waiting:
-        return table.DECISION.sentence
+        return DECISION.sentence
     said = clean_line(waiting[0].description, _LONG)
     return f"Decide {clean_line(waiting[0].id)}: {said}"
 
@@ -112,7 +122,7 @@ def resolve(context: Context, now: datetime) -> Action:
     first = ids[0] if ids else None
     narrowed = {"blocker": {"choices": ids, "default": first, "help": clean_line(texts)}}
 
-    return _bound(table.RESOLUTION, opened, offered=bool(ids), narrowed=narrowed)
+    return _bound(RESOLUTION, opened, offered=bool(ids), narrowed=narrowed)
 
 
 def feedback(context: Context, now: datetime) -> Action:
@@ -121,7 +131,7 @@ def feedback(context: Context, now: datetime) -> Action:
 
     offered = opened.selected.status in schema.OPEN
     narrowed = {"agent": {"default": "cd"}}
-    return _bound(table.MESSAGE, opened, offered=offered, narrowed=narrowed)
+    return _bound(MESSAGE, opened, offered=offered, narrowed=narrowed)
 
 
 def extend(context: Context, now: datetime) -> Action:
@@ -135,7 +145,7 @@ def extend(context: Context, now: datetime) -> Action:
     narrowed = {"limit": {"default": shown.iteration + 1}} if above else {}
     raised = f" and raise the limit, which is {allowed}" if above else ""
     return _bound(
-        table.EXTENSION,
+        EXTENSION,
         opened,
         narrowed=narrowed,
         offered=shown.status in _EXTENDED and not waits,
@@ -147,7 +157,7 @@ def pause(context: Context, now: datetime) -> Action:
     """Have it wait."""
     opened = open_project(context, now)
     offered = opened.selected.status == "running"
-    return _bound(table.PAUSING, opened, offered=offered)
+    return _bound(PAUSING, opened, offered=offered)
 
 
 def resume(context: Context, now: datetime) -> Action:
@@ -155,14 +165,14 @@ def resume(context: Context, now: datetime) -> Action:
     opened = open_project(context, now)
     shown = opened.selected
     offered = shown.status in ("paused", "failed", "created") and not state.decisions(shown)
-    return _bound(table.RESUMPTION, opened, offered=offered)
+    return _bound(RESUMPTION, opened, offered=offered)
 
 
 def stop(context: Context, now: datetime) -> Action:
     """End it as failed."""
     opened = open_project(context, now)
 
-    return _bound(table.STOPPING, opened, offered=opened.selected.status in schema.OPEN)
+    return _bound(STOPPING, opened, offered=opened.selected.status in schema.OPEN)
 
 
 def accept(context: Context, now: datetime) -> Action:
@@ -172,7 +182,7 @@ def accept(context: Context, now: datetime) -> Action:
 
     waits = state.decisions(shown) or _at_work(shown)
     return _bound(
-        table.ACCEPTANCE,
+        ACCEPTANCE,
         opened,
         offered=_is_acceptable(shown) and not waits,
         sentence=lambda cycle: (
@@ -203,7 +213,7 @@ def rerun(context: Context, now: datetime) -> Action:
     offered = opened.selected.status in ("running", "paused") and bool(free)
     current = state.current(opened.selected)
     narrowed = {"agent": {"default": current if current in free or not free else free[0]}}
-    return _bound(table.REPEAT, opened, offered=offered, narrowed=narrowed)
+    return _bound(REPEAT, opened, offered=offered, narrowed=narrowed)
 
 
 def _repeatable(cycle: Cycle) -> list[str]:
@@ -219,7 +229,7 @@ def limit(context: Context, now: datetime) -> Action:
     bounds = {"default": min(allowed + 1, changes.LIMIT), "least": 1, "most": changes.LIMIT}
 
     return _bound(
-        table.LIMITING,
+        LIMITING,
         opened,
         offered=True,
         narrowed={"iterations": bounds},

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
 from acp_core.protocols.cycle.actions import table_fields as given
-from acp_core.protocols.cycle.schema import AGENTS
-from acp_core.protocols.cycle.schema.act_names import REBUILD, RUN, SELECT, START
+from acp_core.protocols.cycle.schema import AGENTS, REBUILD_ACT, RUN_ACT, SELECT_ACT, START_ACT
 
 _ROOM = "acp_core.protocols.cycle.actions"
 _QUERIES = "acp_core.protocols.cycle.queries"
@@ -21,7 +20,7 @@ CONDUCTED = (
     (130, "interrupted"),
 )
 STARTING = ActionSpec(
-    START,
+    START_ACT,
     "New development cycle",
     "Start a development cycle: RA, EP, CD and VAS work until the tests pass.",
     f"{_ROOM}.init:starting",
@@ -55,7 +54,7 @@ STARTING = ActionSpec(
     words="COMMAND",
 )  # fmt: skip
 RUNNING = ActionSpec(
-    RUN,
+    RUN_ACT,
     "Start the orchestrator",
     "Run a cycle, or resume it, with the same programs or others.",
     f"{_ROOM}.conducting:conducting",
@@ -72,7 +71,7 @@ RUNNING = ActionSpec(
     words="COMMAND",
 )
 REBUILDING = ActionSpec(
-    REBUILD,
+    REBUILD_ACT,
     "Rebuild the state",
     "Restore the state that acp wrote last, or rebuild it from the agents' documents.",
     f"{_ROOM}.rebuilding:rebuilding",
@@ -84,7 +83,7 @@ REBUILDING = ActionSpec(
     place=given.PROJECT,
 )
 SELECTION = ActionSpec(
-    SELECT,
+    SELECT_ACT,
     "Show another cycle",
     "Choose the cycle of the project to show and act on.",
     f"{_ROOM}.select:selection",

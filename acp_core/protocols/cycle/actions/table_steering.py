@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind
 from acp_core.protocols.cycle.actions import table_fields as given
-from acp_core.protocols.cycle.schema.act_names import (
-    ACCEPT,
-    DECIDE,
-    EXTEND,
-    FEEDBACK,
-    LIMIT,
-    PAUSE,
-    RERUN,
-    RESOLVE,
-    RESUME,
-    STOP,
+from acp_core.protocols.cycle.schema import (
+    ACCEPT_ACT,
+    DECIDE_ACT,
+    EXTEND_ACT,
+    FEEDBACK_ACT,
+    LIMIT_ACT,
+    PAUSE_ACT,
+    RERUN_ACT,
+    RESOLVE_ACT,
+    RESUME_ACT,
+    STOP_ACT,
 )
 from acp_core.protocols.cycle.write.changes import KINDS
 
@@ -60,7 +60,7 @@ def _act(
 
 
 DECISION = _act(
-    DECIDE,
+    DECIDE_ACT,
     "Decide",
     "Make a pending decision.",
     (
@@ -75,7 +75,7 @@ DECISION = _act(
     'acp cycle decide DEC-001 2 --rationale "It is the smaller change"',
 )  # fmt: skip
 RESOLUTION = _act(
-    RESOLVE,
+    RESOLVE_ACT,
     "Resolve a blocker",
     "Resolve a blocker; acp informs the agent that reported it.",
     (
@@ -89,7 +89,7 @@ RESOLUTION = _act(
     'acp cycle resolve BLK-001 "The account is there now"',
 )  # fmt: skip
 MESSAGE = _act(
-    FEEDBACK,
+    FEEDBACK_ACT,
     "Feedback to an agent",
     "Send an agent feedback: a live session gets it at once if the agent takes messages, else its next run does.",
     (
@@ -103,7 +103,7 @@ MESSAGE = _act(
     'acp cycle feedback cd "Quote fields with commas"',
 )  # fmt: skip
 EXTENSION = _act(
-    EXTEND,
+    EXTEND_ACT,
     "Extend",
     "Start another iteration with a new task.",
     (
@@ -116,7 +116,7 @@ EXTENSION = _act(
     'acp cycle extend "Also as JSON"',
 )  # fmt: skip
 PAUSING = _act(
-    PAUSE,
+    PAUSE_ACT,
     "Pause",
     "Pause the cycle after the current run; no other agent starts.",
     (),
@@ -124,7 +124,7 @@ PAUSING = _act(
     "acp cycle pause",
 )
 RESUMPTION = _act(
-    RESUME,
+    RESUME_ACT,
     "Resume",
     "Resume the cycle; a failed agent starts again.",
     (),
@@ -132,7 +132,7 @@ RESUMPTION = _act(
     "acp cycle resume",
 )
 STOPPING = _act(
-    STOP,
+    STOP_ACT,
     "Stop",
     "Stop the cycle as failed. The current run is lost; finished work stays and can be resumed.",
     (given.REASON,),
@@ -141,7 +141,7 @@ STOPPING = _act(
     risky=True,
 )
 ACCEPTANCE = _act(
-    ACCEPT,
+    ACCEPT_ACT,
     "Accept as it is",
     "Accept the cycle as it is, even with failing tests, and complete it; the test results are kept.",
     (given.RECORDED_REASON,),
@@ -149,7 +149,7 @@ ACCEPTANCE = _act(
     'acp cycle accept --reason "The rest is for later"',
 )
 REPEAT = _act(
-    RERUN,
+    RERUN_ACT,
     "Rerun an agent",
     "Rerun an agent, and the agents that depend on it.",
     (
@@ -161,7 +161,7 @@ REPEAT = _act(
     "acp cycle rerun vas",
 )  # fmt: skip
 LIMITING = _act(
-    LIMIT,
+    LIMIT_ACT,
     "Change the limit",
     "Change the maximum number of iterations.",
     (

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.state_file import (
+from acp_core.protocols.cycle.schema import (
+    AGENTS,
     Blocker,
     Decision,
-    coordination,
-    iteration,
-    parse,
+    Object,
+    coordination_of,
+    iteration_of,
+    parse_part,
 )
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write.changes import agent_of, at, entry
@@ -59,7 +60,7 @@ def escalate(
         "status": "pending",
         "kind": kind,
         "asked_at": at(now),
-        "iteration": iteration(state),
+        "iteration": iteration_of(state),
     }
     made |= {"agent": agent} if agent else {}
     made |= {"blocker": blocker} if blocker else {}
@@ -71,7 +72,7 @@ def escalate(
 
 def apply_decisions(state: Object, now: datetime) -> None:
     """Do what a person decided, once."""
-    for each in coordination(state).decisions:
+    for each in coordination_of(state).decisions:
         if each.status.lower() != "made":
             continue
         each.raw.update(status="implemented", implemented_at=at(now))
@@ -92,7 +93,7 @@ def _apply(state: Object, now: datetime, decision: Decision) -> None:
     elif kind != "agent" and chosen == ACCEPT:
         complete(state, now, resolved=False)
     elif kind == "limit":
-        current = iteration(state)
+        current = iteration_of(state)
         limit = schema.count(state.get("max_iterations")) or current
         state["max_iterations"] = min(max(limit, current + 1), changes.LIMIT)
     elif known and chosen not in (ON, _EARLIER_ON):
@@ -144,7 +145,7 @@ def _tell(state: Object, now: datetime, decision: Decision, agent: str) -> None:
 
 def _asker(state: Object, decision: Decision) -> str:
     """Whom a decision that somebody else recorded concerns: who waits, else who comes first."""
-    blocker = parse(Blocker, entry(state, "blockers", decision.blocker))
+    blocker = parse_part(Blocker, entry(state, "blockers", decision.blocker))
     reporter = blocker.reported_by.lower()
     if reporter in AGENTS:
         return reporter

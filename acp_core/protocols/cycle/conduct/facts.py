@@ -92,13 +92,3 @@ def open_questions(issues: str) -> list[str]:
             if not said.startswith(("[x]", "[X]", "~~", "\u2713")) and said.lower() != "none":
                 found.append(f"{whom}: {said}")
     return found[:50]
-
-
-def failed_names(tests: Object) -> list[str]:
-    """The tests that failed, by name, in whichever form results were written."""
-    names = schema.words(tests.get("failed_tests"))
-    for suite in schema.objects(tests.get("by_suite")):
-        for each in schema.objects(suite.get("tests")):
-            if schema.text(each.get("status")).lower() in ("failed", "error"):
-                names.append(schema.text(each.get("name")) or "an unnamed test")
-    return list(dict.fromkeys(names))[:500]

@@ -40,8 +40,8 @@ from acp_core.protocols.cycle.conduct.spec import FINALIZE, Spec
 from acp_core.protocols.cycle.conduct.steps import Kind, Todo
 from acp_core.protocols.cycle.conduct.tasks import TaskRuns
 from acp_core.protocols.cycle.read import board
+from acp_core.protocols.cycle.read.reports import parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.phase_result import parse
 from acp_core.protocols.cycle.write import asked, changes, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, Written
@@ -306,7 +306,7 @@ class Orchestrator:
                 _complain(state, now, name, each)
             if own.get("run") != ended.key or own.get("status") != "running":
                 return  # a person wanted otherwise meanwhile
-            result = parse(ended.output)
+            result = parse_result(ended.output)
             if ended.cancelled:
                 results.cancelled_run(state, now, name, ended.why)
             elif result is None:

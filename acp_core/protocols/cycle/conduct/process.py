@@ -24,10 +24,10 @@ from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols import processes
+from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.orchestrator import Orchestrator
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR, Spec, save, where
-from acp_core.protocols.cycle.schema import AGENTS, act_names
-from acp_core.protocols.cycle.schema.act_names import RUN
+from acp_core.protocols.cycle.schema import AGENTS, RUN_ACT
 from acp_core.protocols.cycle.write import layout
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit import guard
@@ -45,7 +45,9 @@ class AtWork(NamedTuple):
 
 
 _RUN = ("acp", "cycle", "run", "--cycle")
-_OTHERS = frozenset(value for name, value in vars(act_names).items() if name.isupper()) - {RUN}
+_OTHERS = frozenset(value for name, value in vars(schema).items() if name.endswith("_ACT")) - {
+    RUN_ACT
+}
 
 
 def check(spec: Spec) -> None:
@@ -106,7 +108,7 @@ def refuse_second(root: str) -> None:
         raise Refused(f"an orchestrator is already running in this project (process {busy.pid})")
     other = conductor(root).elsewhere()
     if other and other.held:
-        guard.check((obstacle(other),), RUN)
+        guard.check((obstacle(other),), RUN_ACT)
 
 
 def obstacle(seen: Seen) -> Obstacle:

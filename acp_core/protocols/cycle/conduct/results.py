@@ -11,16 +11,23 @@ from datetime import datetime
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct import escalation, routing, steps
 from acp_core.protocols.cycle.conduct.escalation import AGAIN, STOP, escalate
-from acp_core.protocols.cycle.conduct.facts import Facts, failed_names
+from acp_core.protocols.cycle.conduct.facts import Facts
 from acp_core.protocols.cycle.conduct.tasks import TaskRun
 from acp_core.protocols.cycle.prompts import PRIMARY
-from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Ratio
-from acp_core.protocols.cycle.schema.state_file import coordination, iteration, plan
+from acp_core.protocols.cycle.read.reports import PhaseResult, Ratio
+from acp_core.protocols.cycle.schema import (
+    AGENTS,
+    FIRST_VERSION,
+    Object,
+    coordination_of,
+    iteration_of,
+    one_line,
+    plan_of,
+)
+from acp_core.protocols.cycle.state import failed_names
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
-from acp_core.protocols.cycle.write.coordination import note, one_line
-from acp_core.protocols.cycle.write.layout import FIRST
+from acp_core.protocols.cycle.write.coordination import note
 
 _SHORTEST = 12  # letters from which on a text is told from others by itself
 _LISTED = 200  # files that the record of an iteration names
@@ -115,7 +122,7 @@ def ended_run(
         failed_run(state, now, name, said, attempts)
         return
     agent = agent_of(state, name)
-    version = facts.version or agent_state(state, name).target_version or FIRST
+    version = facts.version or agent_state(state, name).target_version or FIRST_VERSION
     _completed(state, now, name, result, facts, version)
     _HOLD[name](state, now, result, facts, version)
     message = f"completed, v{version}: {result.summary or 'without a summary'}"
@@ -184,7 +191,7 @@ def _tasks(state: Object) -> list[Object]:
 
 def _new_questions(state: Object, facts: Facts, reported: list[str]) -> list[str]:
     """Questions of issues.md that were neither told otherwise nor asked before."""
-    asked = {_letters(each.description) for each in coordination(state).blockers}
+    asked = {_letters(each.description) for each in coordination_of(state).blockers}
     asked |= {_letters(routing.route(each, "cd").question) for each in reported}
     return [q for q in facts.questions if _letters(routing.route(q, "cd").question) not in asked]
 
@@ -195,7 +202,7 @@ def _new_discoveries(state: Object, name: str, facts: Facts, reported: list[str]
     That of an agent which is still at work is taken up when it ends; all else now, whoever wrote
     it, so that none is lost.
     """
-    known = [_letters(each.description) for each in coordination(state).blockers]
+    known = [_letters(each.description) for each in coordination_of(state).blockers]
     known += [_letters(routing.route(each, name).question) for each in reported]
     new: list[str] = []
     for agent, issue in facts.blocking:
@@ -223,7 +230,7 @@ def _completed(
     state: Object, now: datetime, name: str, result: PhaseResult, facts: Facts, version: str
 ) -> None:
     agent = agent_of(state, name)
-    current = iteration(state)
+    current = iteration_of(state)
     agent |= {
         "status": "completed",
         "completed_at": at(now),
@@ -256,7 +263,7 @@ def _modified(result: PhaseResult) -> list[str]:
 def _block(state: Object, now: datetime, name: str, said: str) -> None:
     """Record what an agent does not know, and ask who can answer."""
     found = routing.route(one_line(said), name)
-    known = [_letters(each.description) for each in coordination(state).blockers]
+    known = [_letters(each.description) for each in coordination_of(state).blockers]
     before = _letters(found.question) in known
     owner = routing.USER if before else found.owner  # asked again: the answer did not help
     id = changes.new_id(state, "blockers", "BLK")
@@ -267,7 +274,7 @@ def _block(state: Object, now: datetime, name: str, said: str) -> None:
         "status": "open",
         "routed_to": owner,
         "reported_at": at(now),
-        "iteration": iteration(state),
+        "iteration": iteration_of(state),
     }
     changes.append(state, "blockers", blocker)
     note(state, now, name, f"blocker {id}: {found.question}")
@@ -285,7 +292,7 @@ def _answered(state: Object, now: datetime, name: str, summary: str, version: st
     run = agent_state(state, name).run
     for each in steps.sent_in(state, run):
         each["answered_at"] = at(now)
-    for blocker in coordination(state).open_blockers:
+    for blocker in coordination_of(state).open_blockers:
         if blocker.routed_to != name:
             continue
         id, reporter = blocker.id, blocker.reported_by
@@ -332,8 +339,8 @@ def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
         "summary": _summary(result),
         "last_updated": at(now),
     }
-    before = {each.id: each.status for each in plan(state.get("plan")).tasks}
-    found = plan(facts.plan)
+    before = {each.id: each.status for each in plan_of(state.get("plan")).tasks}
+    found = plan_of(facts.plan)
     tasks = [
         each.entry(before.get(each.id, "")) | {"assigned_to": "cd", "files": [*each.files]}
         for each in found.tasks
@@ -349,7 +356,7 @@ def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
 
 
 def _hold_cd(state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str) -> None:
-    number = iteration(state)
+    number = iteration_of(state)
     held = _add_changes(state, now, result)
     held["iteration_markers"] = schema.obj(held.get("iteration_markers")) | {str(number): at(now)}
     passing = result.fields.get("tests_passing")
@@ -368,7 +375,7 @@ def _add_changes(state: Object, now: datetime, result: PhaseResult) -> Object:
     held = schema.obj(state.get("changes"))
     rows = schema.objects(held.get("changes"))
     made: list[Object] = [
-        {"timestamp": at(now), "file": file, "action": "modify", "iteration": iteration(state),
+        {"timestamp": at(now), "file": file, "action": "modify", "iteration": iteration_of(state),
          "agent": "cd", "description": one_line(result.summary)}
         for file in _modified(result)
     ]  # fmt: skip
@@ -424,7 +431,7 @@ def _hold_vas(
         "failed_tests": names,
         "total_tests": total if total is not None and executed else 0,
         "last_run": at(now),
-        "iteration": iteration(state),
+        "iteration": iteration_of(state),
         "output_file": _path(facts, "test-results.json"),
         "critical_issues": schema.count(result.fields.get("critical_issues")) or 0,
     }

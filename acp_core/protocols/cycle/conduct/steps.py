@@ -13,16 +13,18 @@ from enum import Enum
 from typing import NamedTuple
 
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object
-from acp_core.protocols.cycle.schema.state_file import (
+from acp_core.protocols.cycle.schema import (
+    AGENTS,
+    DEPENDS,
     Feedback,
+    Object,
     Task,
-    coordination,
-    iteration,
-    parse,
-    plan,
+    coordination_of,
+    iteration_of,
+    parse_part,
+    plan_of,
 )
-from acp_core.protocols.cycle.state.independent import apart
+from acp_core.protocols.cycle.state import independent_tasks
 from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
 from acp_core.protocols.cycle.write.coordination import SEEN, note, time_of
@@ -71,7 +73,7 @@ def unsent(state: Object, name: str) -> list[Object]:
     """The feedback to an agent that no run has taken up; what others recorded is history."""
     return [
         each.raw
-        for each in coordination(state).feedback
+        for each in coordination_of(state).feedback
         if each.target.lower() == name and each.waits
     ]
 
@@ -97,7 +99,7 @@ def todo(state: Object, overlap: bool = False) -> Todo:
     if state.get("raise_versions") and not at_work:
         return Todo(Kind.PREPARE)
     wanted = [name for name in AGENTS if _wanted(state, name)]
-    if overlap and iteration(state) == 1:
+    if overlap and iteration_of(state) == 1:
         both = [name for name in ("ra", "ep") if name in at_work or name in wanted]
         if "ra" in both and set(at_work) <= {"ra", "ep"}:
             return Todo(Kind.WORK, tuple(both))
@@ -113,7 +115,7 @@ def todo(state: Object, overlap: bool = False) -> Todo:
 
 
 def _why_it_waits(state: Object) -> str:
-    waiting = coordination(state).open_decisions
+    waiting = coordination_of(state).open_decisions
     if waiting:
         return f"waiting for a decision: {waiting[0].id}"
     return f"is {schema.text(state.get('status')) or 'without a status'}"
@@ -132,8 +134,8 @@ def _ready(state: Object, name: str) -> bool:
 
 def begin_cycle(state: Object, now: datetime) -> None:
     """Begin the first iteration, where none has begun."""
-    if not iteration(state):
-        state["version"] = layout.FIRST
+    if not iteration_of(state):
+        state["version"] = schema.FIRST_VERSION
         changes.begin_iteration(state, now, AGENTS)
 
 
@@ -152,7 +154,7 @@ def adopt(state: Object, now: datetime) -> None:
         if each.get("id"):
             continue
         each["id"] = changes.new_id(state, "feedback_log", "FB")
-        target = parse(Feedback, each).target.lower()
+        target = parse_part(Feedback, each).target.lower()
         if target not in AGENTS or status(state, target) == "completed":
             each["sent_at"] = each["answered_at"] = schema.text(each.get("timestamp"))
     for key in ("pending_decisions", "blockers"):
@@ -171,7 +173,7 @@ def begin_run(state: Object, now: datetime, name: str, jobs: int = 1) -> str:
         jobs: tasks that CD works on at the same time.
     """
     agent = agent_of(state, name)
-    key, before = f"{iteration(state)}-{name}", run_of(state, name)
+    key, before = f"{iteration_of(state)}-{name}", run_of(state, name)
     if before == key or before.startswith(f"{key}-"):
         count = before.removeprefix(key).removeprefix("-")
         key = f"{key}-{int(count) + 1 if count else 2}"
@@ -182,7 +184,7 @@ def begin_run(state: Object, now: datetime, name: str, jobs: int = 1) -> str:
     agent[FINALIZING] = bool(late)  # not where a person has it run again meanwhile
     agent.pop(TASKS, None)
     if name == "cd" and jobs > 1 and not late:
-        agent[TASKS] = [each.id for each in apart(plan(state.get("plan")).tasks)]
+        agent[TASKS] = [each.id for each in independent_tasks(plan_of(state.get("plan")).tasks)]
     agent |= {"status": "running", "run": key, "started_at": at(now)}
     agent.pop("completed_at", None)
     state["current_phase"] = name
@@ -194,7 +196,7 @@ def begin_run(state: Object, now: datetime, name: str, jobs: int = 1) -> str:
 def tasks_apart(state: Object) -> dict[int, Task]:
     """The tasks that have runs of their own before CD's own run, by the number of their run."""
     named = schema.words(agent_of(state, "cd").get(TASKS))
-    known = {each.id: each for each in plan(state.get("plan")).tasks}
+    known = {each.id: each for each in plan_of(state.get("plan")).tasks}
     return {number: known[id] for number, id in enumerate(named, 1) if id in known}
 
 
@@ -205,7 +207,7 @@ def target_version(state: Object, name: str) -> str:
     """
     own, common = agent_state(state, name).version, schema.text(state.get("version"))
     if layout.parts(own) < layout.parts(common) or not own:
-        return common or layout.FIRST
+        return common or schema.FIRST_VERSION
     if name in ("ra", "ep") and status(state, name) == "completed":
         return layout.raised(own)
     return own

@@ -16,13 +16,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from acp_core.agents.live.state import TurnScope
+from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Work, read_result
 from acp_core.protocols.cycle.conduct.delivery import Mailbox
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read import board
-from acp_core.protocols.cycle.schema.phase_result import PhaseResult, parse
-from acp_core.protocols.cycle.schema.state_file import Task
-from acp_core.protocols.cycle.state.independent import startable
+from acp_core.protocols.cycle.read.reports import PhaseResult, parse_result
+from acp_core.protocols.cycle.schema import Task
+from acp_core.protocols.cycle.state import startable
 from acp_core.protocols.cycle.write import layout
 
 
@@ -173,7 +174,7 @@ class TaskRuns:
     def _run(self, task: Task, work: Work) -> TaskRun:
         self._add(TaskRun(task, work.key))
         ended = _OneTask(self._spec, work, self._stop, Mailbox(), self._tell).run()
-        run = TaskRun(task, work.key, ended, parse(ended.output))
+        run = TaskRun(task, work.key, ended, parse_result(ended.output))
         self._add(run)
         return run
 
@@ -190,7 +191,7 @@ class _OneTask(AgentRun):
         progress = self._work.progress
         return TurnScope(
             self.note,
-            documents=(str(progress / board.BOARD), str(progress / "cd" / layout.LOGS["cd"])),
+            documents=(str(progress / board.BOARD), str(progress / "cd" / schema.LOG_NAMES["cd"])),
             folders=(self._spec.root,),
             permissions=self._spec.permissions,
         )
@@ -202,4 +203,4 @@ class _OneTask(AgentRun):
 
 def _read(task: Task, work: Work) -> TaskRun:
     ended = read_result(work)
-    return TaskRun(task, work.key, ended, parse(ended.output))
+    return TaskRun(task, work.key, ended, parse_result(ended.output))

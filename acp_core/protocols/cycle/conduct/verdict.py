@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import state as cycle_state
 from acp_core.protocols.cycle.conduct import routing
 from acp_core.protocols.cycle.conduct.escalation import (
     ACCEPT,
@@ -25,10 +26,8 @@ from acp_core.protocols.cycle.conduct.escalation import (
     complete,
     escalate,
 )
-from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.state_file import coordination, iteration, plan
-from acp_core.protocols.cycle.state import Tests, convergence
-from acp_core.protocols.cycle.state.convergence import Criteria
+from acp_core.protocols.cycle.schema import AGENTS, Object, coordination_of, iteration_of, plan_of
+from acp_core.protocols.cycle.state import Criteria, Tests
 from acp_core.protocols.cycle.write import changes
 
 _LISTED = 8
@@ -44,7 +43,7 @@ class Issue(NamedTuple):
 
 def evaluate(state: Object, now: datetime) -> None:
     """Judge the iteration: complete the cycle, begin the next one, or ask a person."""
-    for each in coordination(state).open_blockers:
+    for each in coordination_of(state).open_blockers:
         reporter = each.reported_by.lower()
         asked = each.description or each.id
         escalate(state, now, "blocker", asked, (), agent=reporter, blocker=each.id)
@@ -61,7 +60,7 @@ def evaluate(state: Object, now: datetime) -> None:
         complete(state, now, resolved=True, reached=_reached(state, tests))
         return
     close_iteration(state, now, _problems(state, found), resolved=False)
-    current = iteration(state)
+    current = iteration_of(state)
     limit = schema.count(state.get("max_iterations"))
     if limit is not None and current >= limit:
         asked = f"Iteration {current} of {limit} ended: {'; '.join(each.text for each in found)}"
@@ -91,14 +90,14 @@ def issues(state: Object) -> list[Issue]:
     """What is not good, and who mends it: CD, or RA and EP where VAS says so."""
     found: list[Issue] = []
     tests = Tests(schema.obj(state.get("test_results")))
-    wanted = convergence.criteria(state)
+    wanted = cycle_state.criteria(state)
     if tests.failed and not _pass_enough(tests, wanted):
         names = ", ".join(tests.names[:_LISTED])
         more = f" and {len(tests.names) - _LISTED} more" if len(tests.names) > _LISTED else ""
         rate = f"; {wanted.rate:g} % must pass" if wanted.rate else ""
         said = f"{tests.failed} of {tests.total} tests fail{rate}: {names}{more}"
         found.append(Issue("cd", said, tuple(f"{name} passes" for name in tests.names[:50])))
-    undone = [each.id for each in plan(state.get("plan")).tasks if each.is_undone]
+    undone = [each.id for each in plan_of(state.get("plan")).tasks if each.is_undone]
     if undone:
         said = f"{len(undone)} planned tasks not done: {', '.join(undone[:_LISTED])}"
         found.append(Issue("cd", said, tuple(f"{id} is done" for id in undone[:50])))
@@ -136,7 +135,7 @@ def _uncovered(tests: Tests, wanted: Criteria) -> list[Issue]:
 
 def _reached(state: Object, tests: Tests) -> str:
     """By how much a cycle is good, where not simply every test has to pass."""
-    wanted = convergence.criteria(state)
+    wanted = cycle_state.criteria(state)
     parts = []
     if wanted.rate is not None and tests.failed and tests.rate is not None:
         parts.append(f"{tests.rate:g} % of the tests pass; required: {wanted.rate:g} %")
@@ -147,12 +146,12 @@ def _reached(state: Object, tests: Tests) -> str:
 
 def _misses_gate(state: Object, tests: Tests) -> bool:
     """Whether zero_to_one ends with this iteration, and nothing works yet."""
-    return convergence.leaves_first_phase(state) and not tests.rate
+    return cycle_state.leaves_first_phase(state) and not tests.rate
 
 
 def _asked(state: Object, current: int) -> bool:
     """Whether a person was asked about this iteration's gate already."""
-    asked = coordination(state).decisions
+    asked = coordination_of(state).decisions
     return any(each.kind == "gate" and each.iteration == current for each in asked)
 
 

@@ -6,26 +6,28 @@ next version; logs by the times of their rows; what is written once, for or afte
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from acp_core.model.past import Derivation, Evidence, Files, Held
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.past import clues
 from acp_core.protocols.cycle.past.clues import Clues
-from acp_core.protocols.cycle.past.state_then import state_then
 from acp_core.protocols.cycle.read import progress, scan
-from acp_core.protocols.cycle.schema import AGENTS, HOME, Object, Version
-from acp_core.protocols.cycle.schema.phase_result import PhaseResult, parse
+from acp_core.protocols.cycle.read.reports import PhaseResult, parse_result
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, HOME, Object, Version, encoded
 from acp_core.protocols.cycle.view import timeline
 from acp_core.protocols.cycle.write import coordination
-from acp_core.protocols.cycle.write.store import encoded
 
 _BASE = "/".join(HOME) + "/"
+
 _COPY = re.compile(r"(.+)-v(\d{1,6}\.\d{1,6}\.\d{1,6})(\.\w+)")
+
 _HEAD = 64 << 10
+
 _BELOW = re.compile(r"\s+\S")
 
 
@@ -195,7 +197,7 @@ class _Then:
         texts = {each: data for each, (data, _) in self._there.items() if each.startswith(start)}
         texts |= {each: data for each, data in made.items() if data and each.startswith(start)}
         found = {
-            each.removeprefix(start).rpartition(".")[0]: parse(_text(data))
+            each.removeprefix(start).rpartition(".")[0]: parse_result(_text(data))
             for each, data in texts.items()
         }
         return {key: said for key, said in found.items() if said is not None}
@@ -214,3 +216,336 @@ def _version_of(rest: str, data: bytes) -> Version | None:
     if rest.endswith(".json"):
         return schema.version((_object(data) or {}).get("version"))
     return schema.version_in(_text(data[:_HEAD]))
+
+
+_MARK = re.compile(r"\n*--- ITERATION (\d{1,6}) ---\n")
+
+_WORK = {"requirements": "ra", "exploration": "ep", "plan": "ep", "implementation": "cd",
+         "changes": "cd", "test_results": "vas", "validation": "vas"}  # fmt: skip
+
+_AGENT = ("started_at", "completed_at", "last_message", "error", "run", "target_version",
+          "version", "attempts", "resumed_from")  # fmt: skip
+
+_MADE = ("made_by", "chosen_option", "made_at", "rationale", "impact", "free", "applied_at")
+
+_RESOLVED = ("resolution", "resolved_at", "resolved_by")
+
+_ENDED = ("completed_at", "failure_reason")
+
+_RECORD = ("completed_at", "resolved", "test_results", "issues_found")
+
+
+def state_then(
+    final: Object,
+    known: Clues,
+    at: datetime,
+    reports: Mapping[str, PhaseResult],
+    there: Container[str],
+) -> Object | None:
+    """The state at a moment; None where the cycle was not there yet.
+
+    Args:
+        final: the state as it is known, from later.
+        known: what is known of when.
+        at: the moment.
+        reports: what agents had reported by then, by the name of the run.
+        there: the names of the files that were there.
+    """
+    begun = known.cycle.begun
+    if begun is not None and begun > at:
+        return None
+    state: Object = copy.deepcopy(final)
+    state["status"] = _status_then(known, at)
+    state["current_iteration"] = number = _iteration(final, known, at)
+    allowed = clues.last(known.limits, at)
+    if allowed is not None:
+        state["max_iterations"] = allowed
+    _description(state, number)
+    if state["status"] not in ("completed", "failed"):
+        for key in _ENDED:
+            state.pop(key, None)
+    moments = [each.at for each in known.events if each.at and each.at <= at]
+    state["updated_at"] = _stamp(max(moments, default=begun or at))
+    agents = schema.obj(state.get("agents"))
+    for name in AGENTS:
+        if isinstance(agents.get(name), dict):
+            _agent(schema.obj(agents[name]), name, known, at, there)
+    held = schema.obj(state.get("coordination"))
+    _coordination(held, known, at)
+    _waiting(agents, schema.objects(held.get("blockers")), known, at)
+    _dependencies(agents, str(state["status"]))
+    _phases(state, known, at)
+    _work(state, known, at)
+    _tasks(state, known, at, reports)
+    _records(state, known, at, number, reports)
+    for key in ("revision", "version", "raise_versions"):
+        state.pop(key, None)
+    return state
+
+
+def _stamp(at: datetime) -> str:
+    return at.astimezone(schema.LOCAL).isoformat(timespec="seconds")
+
+
+def _status_then(known: Clues, at: datetime) -> str:
+    return clues.last(known.statuses, at) or "running"
+
+
+def _iteration(final: Object, known: Clues, at: datetime) -> int:
+    found = clues.last(known.iterations, at)
+    if found is not None:
+        return found
+    started = any(clues.latest(runs, at) for runs in known.runs.values())
+    return min(1 if started else 0, schema.count(final.get("current_iteration")) or 0)
+
+
+def _description(state: Object, number: int) -> None:
+    """Without what later iterations added to the task."""
+    text = schema.text(state.get("description"))
+    cut = next((m.start() for m in _MARK.finditer(text) if int(m[1]) > number), len(text))
+    later = len(_MARK.findall(text[cut:]))
+    if "description" in state:
+        state["description"] = text[:cut]
+    history = state.get("task_history")
+    if later and isinstance(history, list):
+        state["task_history"] = history[: max(1, len(history) - later)]
+
+
+def _agent(agent: Object, name: str, known: Clues, at: datetime, there: Container[str]) -> None:
+    runs = known.runs[name]
+    run = clues.latest(runs, at)
+    ends = clues.done_by(runs, at)
+    for key in _AGENT:
+        agent.pop(key, None)
+    if runs or agent.get("status") == "idle":
+        agent["status"] = clues.status_of(known, run, at) if run else "idle"
+    else:
+        agent.pop("status", None)  # that it ran is known, and not when
+    if run and run.began:
+        agent["started_at"] = _stamp(run.began)
+    if run and run.key:
+        agent["run"] = run.key
+    if run and run.ended and run.ended <= at:
+        agent["completed_at" if run.how == "completed" else "error"] = (
+            _stamp(run.ended) if run.how == "completed" else run.message or "failed"
+        )
+        agent |= {"last_message": run.message} if run.message else {}
+    version = clues.last(known.versions[name], at)
+    if version:
+        agent["version"] = schema.written(version)
+    files = schema.words(agent.get("output_files"))
+    agent["output_files"] = [f for f in files if ends and f.replace("\\", "/") in there]
+    rounds = [clues.last(known.iterations, each.ended) for each in ends if each.ended]
+    agent["iterations_completed"] = len({each or 1 for each in rounds})
+
+
+def _waiting(agents: Object, blockers: Iterable[Object], known: Clues, at: datetime) -> None:
+    """An agent whose run ended with a blocker that was still open waits."""
+    for each in blockers:
+        name = schema.text(each.get("reported_by")).lower()
+        agent = schema.obj(agents.get(name))
+        run = clues.latest(known.runs.get(name, ()), at)
+        when = known.cycle.at(each.get("reported_at"))
+        if each.get("status") != "open" or run is None or agent.get("status") != "completed":
+            continue
+        if when is None or run.ended is None or when >= run.ended:
+            agent["status"] = "waiting"
+
+
+def _dependencies(agents: Object, status: str) -> None:
+    """What others derive from the order, where the state tells it."""
+    words = {name: schema.text(schema.obj(agents.get(name)).get("status")) for name in AGENTS}
+    for name in AGENTS:
+        agent = schema.obj(agents.get(name))
+        ready = not DEPENDS[name] or words[DEPENDS[name]] == "completed"
+        if "ready" in agent:
+            agent["ready"] = ready
+        if "can_start" in agent:
+            agent["can_start"] = ready and status == "running" and words[name] == "idle"
+
+
+def _phases(state: Object, known: Clues, at: datetime) -> None:
+    ended = [
+        (run.ended, name)
+        for name in AGENTS
+        for run in clues.done_by(known.runs[name], at)
+        if run.ended
+    ]
+    state["completed_phases"] = [name for _, name in sorted(ended)]
+    begun = [
+        (run.began or run.ended, name)
+        for name in AGENTS
+        if (run := clues.latest(known.runs[name], at))
+    ]
+    last = max(((when, name) for when, name in begun if when), default=None)
+    state["current_phase"] = last[1] if last else "init"
+    if state["status"] == "completed":
+        state["current_phase"] = "complete"
+    errors = schema.objects(state.get("phase_errors"))
+    if "phase_errors" in state:
+        state["phase_errors"] = _by(errors, known, at, "timestamp")
+
+
+def _by(entries: Iterable[Object], known: Clues, at: datetime, *keys: str) -> list[Object]:
+    """The entries that bear no later time: the first of the keys that tells one counts."""
+    found = []
+    for each in entries:
+        when = next((t for key in keys if (t := known.cycle.at(each.get(key)))), None)
+        if when is None or when <= at:
+            found.append(each)
+    return found
+
+
+def _work(state: Object, known: Clues, at: datetime) -> None:
+    """What agents had told of their work: nothing before their first run was done."""
+    for part, name in _WORK.items():
+        held = state.get(part)
+        if part not in state or held is None:
+            continue
+        runs = known.runs[name]
+        ends = clues.done_by(runs, at)
+        if not ends:
+            state[part] = [] if isinstance(held, list) else None
+            continue
+        if part == "changes":
+            _changes(held, known, at)
+            continue
+        if not isinstance(held, dict):
+            continue
+        newest = clues.done_by(runs, known.cycle.now)[-1]
+        if ends[-1] is newest:
+            told_later = known.cycle.at(held.get("last_updated") or held.get("last_run"))
+            if told_later is None or told_later <= at:
+                continue
+        if part == "test_results":  # the file of that moment tells them
+            state[part] = None
+            continue
+        version = clues.last(known.versions[name], at)
+        held["version"] = schema.written(version) if version else None
+        held["last_updated"] = _stamp(ends[-1].ended or at)
+        for key in ("summary", "specification", "edge_cases"):
+            held.pop(key, None)
+
+
+def _changes(held: object, known: Clues, at: datetime) -> None:
+    if not isinstance(held, dict):
+        return
+    if isinstance(held.get("changes"), list):
+        listed = _by(schema.objects(held["changes"]), known, at, "timestamp")
+        held["changes"] = listed
+        held["total_files"] = len({schema.text(each.get("file")) for each in listed})
+    marks = schema.obj(held.get("iteration_markers"))
+    if marks:
+        held["iteration_markers"] = {
+            key: said for key, said in marks.items() if not _late(known, said, at)
+        }
+
+
+def _late(known: Clues, said: object, at: datetime) -> bool:
+    when = known.cycle.at(said)
+    return when is not None and when > at
+
+
+def _tasks(state: Object, known: Clues, at: datetime, reports: Mapping[str, PhaseResult]) -> None:
+    """The plan's tasks: done are those of which CD had said so; else that is not known."""
+    ends = clues.done_by(known.runs["cd"], at)
+    if ends and ends[-1] is clues.done_by(known.runs["cd"], known.cycle.now)[-1]:
+        return
+    done = {
+        id for run in ends if run.key in reports for id in reports[run.key].items("tasks_completed")
+    }
+    all_reported = all(run.key in reports for run in ends)
+    for task in schema.objects(schema.obj(state.get("plan")).get("tasks")):
+        if not ends:
+            task["status"] = "pending"
+        elif all_reported:
+            task["status"] = "completed" if task.get("id") in done else "pending"
+        else:
+            task.pop("status", None)
+
+
+def _records(
+    state: Object, known: Clues, at: datetime, number: int, reports: Mapping[str, PhaseResult]
+) -> None:
+    if "iterations" not in state:
+        return
+    found = []
+    for each in schema.objects(state["iterations"]):
+        own = schema.count(each.get("number", each.get("iteration"))) or 0
+        if own > number or _late(known, each.get("started_at"), at):
+            continue
+        ended = known.cycle.at(each.get("completed_at"))
+        if own == number and (ended is None or ended > at) and not _over(state):
+            for key in _RECORD:
+                each.pop(key, None)
+            each["agent_results"] = _results(each, known, at, reports)
+        found.append(each)
+    state["iterations"] = found
+
+
+def _results(
+    record: Object, known: Clues, at: datetime, reports: Mapping[str, PhaseResult]
+) -> Object:
+    """What agents had reported in an iteration that went on."""
+    began = known.cycle.at(record.get("started_at"))
+    found: Object = {}
+    for name, said in schema.obj(record.get("agent_results")).items():
+        ends = clues.done_by(known.runs.get(name, ()), at)
+        if not ends or (began and ends[-1].ended and ends[-1].ended <= began):
+            continue
+        report = reports.get(ends[-1].key)
+        found[name] = {**schema.obj(said), "status": report.status} if report else said
+    return found
+
+
+def _over(state: Object) -> bool:
+    return state["status"] in ("completed", "failed")
+
+
+def _coordination(held: Object, known: Clues, at: datetime) -> None:
+    if isinstance(held.get("feedback_log"), list):
+        sent = _by(schema.objects(held["feedback_log"]), known, at, "timestamp")
+        held["feedback_log"] = [_without_later(each, known, at) for each in sent]
+    if isinstance(held.get("pending_decisions"), list):
+        held["pending_decisions"] = [
+            _open(each, "made_at", _MADE, "pending", known, at)
+            for each in _asked(held["pending_decisions"], "asked_at", known, at)
+        ]
+    if isinstance(held.get("blockers"), list):
+        held["blockers"] = [
+            _open(each, "resolved_at", _RESOLVED, "open", known, at)
+            for each in _asked(held["blockers"], "reported_at", known, at)
+        ]
+    if isinstance(held.get("requests"), list):
+        asked = _by(schema.objects(held["requests"]), known, at, "at")
+        held["requests"] = [_without_later(each, known, at) for each in asked]
+    if "outbox" in held:
+        held["outbox"] = []
+
+
+def _without_later(entry: Object, known: Clues, at: datetime) -> Object:
+    return {
+        key: said
+        for key, said in entry.items()
+        if not (key.endswith("_at") and _late(known, said, at))
+    }
+
+
+def _asked(entries: object, key: str, known: Clues, at: datetime) -> list[Object]:
+    """The entries that were there: by their own time, else by the first line that names them."""
+    found = []
+    for each in schema.objects(entries):
+        when = known.cycle.at(each.get(key) or each.get("timestamp") or each.get("created_at"))
+        when = when or known.asked(schema.text(each.get("id")))
+        if when is None or when <= at:
+            found.append(each)
+    return found
+
+
+def _open(
+    entry: Object, key: str, made: Iterable[str], word: str, known: Clues, at: datetime
+) -> Object:
+    """An entry as it was before a later answer; where nobody wrote when, as it is."""
+    if not _late(known, entry.get(key), at):
+        return entry
+    return {**{k: said for k, said in entry.items() if k not in made}, "status": word}

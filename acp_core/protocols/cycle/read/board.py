@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.state_file import LogRow, parse
+from acp_core.protocols.cycle.schema import LogRow, Object, parse_part
 
 BOARD = "coordination/discoveries.ndjson"
 # Each type of a discovery, with the key of its data that tells two of a type apart ("": there
@@ -68,7 +67,7 @@ def read(text: str) -> list[Discovery]:
     found = []
     for line in text.split("\n")[:_LINES]:
         value = row(line) or {}
-        entry = parse(LogRow, value)
+        entry = parse_part(LogRow, value)
         kind, data = entry.type, entry.data
         if kind not in DISCOVERIES or not data:
             continue

@@ -12,12 +12,11 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.files.records import File, moment, read_record
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.read.progress import LIMIT
 from acp_core.protocols.cycle.rules import prep
 from acp_core.protocols.cycle.schema import AGENTS, Object, Project
-from acp_core.protocols.cycle.state import convergence
 
 NAME = "prep-package.json"
 _PHASES = ("zero_to_one", "one_to_hundred")
@@ -64,7 +63,7 @@ def read(root: Path, now: datetime) -> Preparation | None:
     file = File(name, path, stat.st_size, moment(stat.st_mtime), link)
     record = read_record(file, LIMIT)
     project = Project(root, now, None, prep=record)
-    faults = [found.message for rule in prep.RULES for found in rule(project)]
+    faults = [found.message for rule in prep.PREPARATION_RULES for found in rule(project)]
     if faults:
         return Preparation(None, {}, tuple(f"{NAME}: {each}" for each in faults))
     return _taken(record.value or {})
@@ -74,15 +73,18 @@ def _taken(package: Object) -> Preparation:
     held = schema.obj(package.get("auto_iteration"))
     iterations = schema.count(held.get("max_iterations"))
     wanted = schema.obj(held.get("convergence"))
-    keys = (convergence.RATE, convergence.COVERAGE, convergence.CRITICAL, "max_open_issues")
+    keys = (state.RATE, state.COVERAGE, state.CRITICAL, "max_open_issues")
     fields: Object = {
         "convergence": {key: wanted[key] for key in keys if key in wanted},
         "phase_gates": _gates(schema.obj(held.get("phase_gates"))),
         "agent_focus": _focus(schema.obj(held.get("agent_focus"))),
         "source_refs": schema.objects(schema.obj(package.get("task")).get("source_refs"))[:100],
     }
-    messages = [f"{NAME}: at most {iterations} iterations", f"{NAME}: {convergence.goal(fields)}"]
-    first = convergence.iterations_of(fields, "zero_to_one")
+    messages = [
+        f"{NAME}: at most {iterations} iterations",
+        f"{NAME}: {state.describe_goal(fields)}",
+    ]
+    first = state.iterations_of(fields, "zero_to_one")
     if first:
         numbers = ", ".join(map(str, first[:10]))
         messages.append(f"{NAME}: iterations of zero_to_one: {numbers}; its gate: some test passes")

@@ -40,7 +40,7 @@ def check(project: Project) -> tuple[Finding, ...]:
         if selected is None or cycle.id != selected.id:
             serious = (each for each in _of(project, cycle) if each.severity is not Severity.ADVICE)
             found += _limited(serious)
-    found += (finding for rule in prep.RULES for finding in rule(project))
+    found += (finding for rule in prep.PREPARATION_RULES for finding in rule(project))
     found += _lost(project)
     return tuple(_explained(finding) for finding in found)
 

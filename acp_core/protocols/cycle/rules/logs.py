@@ -12,8 +12,7 @@ from acp_core.model import Finding
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.read.board import BOARD, DISCOVERIES, SUPERSEDED
 from acp_core.protocols.cycle.read.board import row as row_of
-from acp_core.protocols.cycle.schema import AGENTS, Cycle, Object
-from acp_core.protocols.cycle.schema.state_file import LogRow, parse
+from acp_core.protocols.cycle.schema import AGENTS, Cycle, LogRow, Object, parse_part
 from acp_core.protocols.kit.findings import advice, error, warning
 
 Findings = Iterator[Finding]
@@ -58,7 +57,7 @@ def a81(cycle: Cycle) -> Findings:
     seen: Counter[tuple[str, str]] = Counter()
     unknown, lacking, twice = [], [], []
     for number, row in rows(cycle, BOARD):
-        found = parse(LogRow, row)
+        found = parse_part(LogRow, row)
         kind, data = found.type, found.data
         if kind not in DISCOVERIES:
             unknown.append((number, kind or "none"))
@@ -93,7 +92,7 @@ def a96(cycle: Cycle) -> Findings:
         if holder not in AGENTS or not log.endswith((".log", ".ndjson")):
             continue
         for number, row in rows(cycle, f"{holder}/{log}"):
-            change = parse(LogRow, row)
+            change = parse_part(LogRow, row)
             writer = change.agent.lower()
             if writer in AGENTS and writer != holder:
                 message = f"{writer} wrote into {holder}/{log}, which belongs to {holder}"
@@ -104,12 +103,12 @@ def a96(cycle: Cycle) -> Findings:
                 yield error("A96", message, cycle.file(f"{holder}/{log}"), number)
     changes = cycle.value.get("changes")
     listed = changes if isinstance(changes, list) else schema.obj(changes).get("changes")
-    for change in (parse(LogRow, each) for each in schema.objects(listed)):
+    for change in (parse_part(LogRow, each) for each in schema.objects(listed)):
         writer, touched = change.agent.lower(), _folder_of(cycle, change.file)
         if writer in AGENTS and touched and touched != writer:
             message = f"{writer} changed {change.file}, which is {touched}'s"
             yield error("A96", message, cycle.record.file)
-    for change in (parse(LogRow, each) for each in cycle.coordination("overwrites")):
+    for change in (parse_part(LogRow, each) for each in cycle.coordination("overwrites")):
         message = f"{change.by} changed {change.file}, which only {change.owner} writes"
         if change.is_put_back:
             yield warning("A96", f"{message}; acp restored it", cycle.record.file)

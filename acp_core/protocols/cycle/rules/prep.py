@@ -130,4 +130,4 @@ def a95(project: Project) -> Findings:
         yield warning("A95", message, project.prep.file)
 
 
-RULES = (a90, a91, a92, a93, a94, a95)
+PREPARATION_RULES = (a90, a91, a92, a93, a94, a95)

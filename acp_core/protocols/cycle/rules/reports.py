@@ -15,8 +15,8 @@ from typing import NamedTuple
 from acp_core.files.records import File
 from acp_core.model import Finding
 from acp_core.protocols.cycle import state
+from acp_core.protocols.cycle.read.reports import RESULT_STATUSES, PhaseResult, parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
-from acp_core.protocols.cycle.schema.phase_result import STATUSES, PhaseResult, parse
 from acp_core.protocols.kit.findings import advice, error, warning
 
 _NAME = re.compile(r"(\d{1,6})-([a-z]+)(?:-(\d{1,6}))?(?:[.-].*)?", re.ASCII)
@@ -42,7 +42,7 @@ def _reports(cycle: Cycle) -> list[_Report]:
         agent = match[2] if match and match[2] in AGENTS else ""
         file = cycle.file(inside)
         iteration, run = (int(match[1]), int(match[3] or 1)) if match else (0, 1)
-        found.append(_Report(iteration, run, agent, file, parse(text)))
+        found.append(_Report(iteration, run, agent, file, parse_result(text)))
     found.sort(key=lambda report: report[:2])
     last = {(each.iteration, each.agent or each.file.name): each for each in found}
     return list(last.values())
@@ -70,7 +70,7 @@ def a71(cycle: Cycle) -> Findings:
 def a72(cycle: Cycle) -> Findings:
     """Its status is a known word."""
     for report, result in _read(cycle):
-        if result.status not in STATUSES:
+        if result.status not in RESULT_STATUSES:
             yield error("A72", f"The status {result.status!r} is unknown", report.file)
 
 

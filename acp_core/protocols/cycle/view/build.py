@@ -25,16 +25,19 @@ from acp_core.model import (
 from acp_core.model.text import clean_line, is_clean
 from acp_core.protocols.cycle import rules, schema, state
 from acp_core.protocols.cycle.read import scan
-from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
-from acp_core.protocols.cycle.schema.act_names import (
-    DECIDE,
-    EXTEND,
-    FEEDBACK,
-    RERUN,
-    RESOLVE,
-    SELECT,
+from acp_core.protocols.cycle.schema import (
+    AGENTS,
+    DECIDE_ACT,
+    EXTEND_ACT,
+    FEEDBACK_ACT,
+    RERUN_ACT,
+    RESOLVE_ACT,
+    SELECT_ACT,
+    Blocker,
+    Cycle,
+    Decision,
+    Project,
 )
-from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
 from acp_core.protocols.cycle.view import documents, outcome
 from acp_core.protocols.cycle.view.panels import panels
 from acp_core.protocols.cycle.view.status import describe_status
@@ -246,7 +249,7 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
         text = clean_line(f"Another cycle needs you: {title}: {waits[0].description}")
         key = f"elsewhere:{each.id}:{mark(f'{wait.id} {wait.description}' for wait in waits)}"
         given = (("cycle", each.id),) if is_clean(each.id) else ()
-        act = SELECT if given else None
+        act = SELECT_ACT if given else None
         needs.append(Need(clean_line(key), "elsewhere", text, action=act, given=given))
     return tuple(needs[:_REQUESTS])
 
@@ -260,14 +263,14 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         text = f"Decide {id or number}: {each.description}" + (f" ({choices})" if choices else "")
         key = f"decision:{cycle.id}:{id or number}"
         given = (("decision", id),) if is_clean(id) else ()
-        act = DECIDE if given else None
+        act = DECIDE_ACT if given else None
         needs.append(Need(clean_line(key), "decision", clean_line(text), action=act, given=given))
     for number, blocker in enumerate(state.for_a_person(cycle), 1):
         id = blocker.id
         key = f"blocker:{cycle.id}:{id or number}"
         text = f"Blocker {id or number} is open: {blocker.description}"
         given = (("blocker", id),) if is_clean(id) else ()
-        act = RESOLVE if given else None
+        act = RESOLVE_ACT if given else None
         needs.append(Need(clean_line(key), "blocker", clean_line(text), action=act, given=given))
     asked = {each.agent for each in state.decisions(cycle)}
     for name in AGENTS:
@@ -275,7 +278,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
             said = cycle.agent(name).error
             text = clean_line(f"{name} failed: {said or 'reason unknown'}")
             mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"
-            act = RERUN if cycle.status in ("running", "paused") else None
+            act = RERUN_ACT if cycle.status in ("running", "paused") else None
             given = (("agent", name),) if act else ()
             mark = clean_line(mark)
             needs.append(Need(mark, "failed", text, name, action=act, given=given))
@@ -295,19 +298,19 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         limit = cycle.state.max_iterations
         reached = limit is not None and cycle.iteration >= limit > 0
         text = "Completed, but tests fail" + f", at the limit of {limit} iterations" * reached
-        needs.append(Need(clean_line(key), "failures", text, action=EXTEND))
+        needs.append(Need(clean_line(key), "failures", text, action=EXTEND_ACT))
     late = [each for each in cycle.state.feedback if state.is_late(cycle, each)]
     for name in dict.fromkeys(each.target.lower() for each in late):
         sent = [each.timestamp for each in late if each.target.lower() == name]
         since = min((at for at in sent if at), default=None)
         key = clean_line(f"unanswered:{cycle.id}:{name}:{since}")
         text = f"{name} has not answered its feedback"
-        act = FEEDBACK if cycle.status in schema.OPEN else None
+        act = FEEDBACK_ACT if cycle.status in schema.OPEN else None
         needs.append(
             Need(key, "unanswered", text, name, since, act, (("agent", name),) if act else ())
         )
     if cycle.status == "completed" and found == state.UNPROVEN and not taken:
         key = clean_line(f"unproven:{cycle.id}:{cycle.iteration}")
         text = f"Completed, but {state.unproven(cycle)}"
-        needs.append(Need(key, "unproven", text, action=EXTEND))
+        needs.append(Need(key, "unproven", text, action=EXTEND_ACT))
     return tuple(needs)

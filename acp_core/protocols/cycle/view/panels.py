@@ -11,8 +11,14 @@ from typing import NamedTuple
 from acp_core.model import Panel, Row, Target, Tone, format
 from acp_core.model.text import clean_line, is_clean
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.schema import Cycle, Object, Project
-from acp_core.protocols.cycle.schema.act_names import DECIDE, RESOLVE, SELECT
+from acp_core.protocols.cycle.schema import (
+    DECIDE_ACT,
+    RESOLVE_ACT,
+    SELECT_ACT,
+    Cycle,
+    Object,
+    Project,
+)
 from acp_core.protocols.cycle.view import documents, plan_tree
 
 _TONES = {
@@ -106,7 +112,7 @@ def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
         )
         made = not each.is_open
         decides = not made and is_clean(each.id)
-        action, given = (DECIDE, (("decision", each.id),)) if decides else ("", ())
+        action, given = (DECIDE_ACT, (("decision", each.id),)) if decides else ("", ())
         rows.append(_row(cells, checked=made, action=action, given=given))
         for number, option in enumerate(each.options, 1):
             pick = (*given, ("choice", str(number))) if given else ()
@@ -129,7 +135,7 @@ def _blockers(cycle: Cycle) -> Panel:
         id = each.id
         cells = (id, each.description, each.reported_by, each.status, each.resolution)
         resolves = each.is_open and is_clean(id)
-        action, given = (RESOLVE, (("blocker", id),)) if resolves else ("", ())
+        action, given = (RESOLVE_ACT, (("blocker", id),)) if resolves else ("", ())
         rows.append(_row(cells, checked=not each.is_open, action=action, given=given))
     for found in state.unknown_blockers(cycle)[:_ROWS]:
         place = found.name.removeprefix(cycle.progress)
@@ -270,7 +276,7 @@ def _cycles(project: Project, shown: Cycle) -> Panel:
         document = None if each.lost else each.record.file.name
         tone = _TONES.get(word, Tone.OTHER)
         selects = not mark and is_clean(each.id)
-        action, given = (SELECT, (("cycle", each.id),)) if selects else ("", ())
+        action, given = (SELECT_ACT, (("cycle", each.id),)) if selects else ("", ())
         rows.append(_row(cells, tone=tone, document=document, action=action, given=given))
     rows += [_row(("", "no state file", "", "", name)) for name in project.orphans[:_ROWS]]
     columns = ("title", "claimed status", "derived", "", "cycle")

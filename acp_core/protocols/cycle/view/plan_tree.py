@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from acp_core.protocols.cycle import state
-from acp_core.protocols.cycle.schema import Cycle
-from acp_core.protocols.cycle.schema.state_file import Task
+from acp_core.protocols.cycle.schema import Cycle, Task
 
 _HOURS = {"small": 1.0, "medium": 3.0, "large": 6.0}  # small below 1 h, medium 1 to 4, large above
 _DEEPEST = 12

@@ -13,8 +13,7 @@ from acp_core.files.records import File
 from acp_core.model import Event, Tone
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import Cycle, Object
-from acp_core.protocols.cycle.schema.state_file import LogRow, parse
+from acp_core.protocols.cycle.schema import Cycle, LogRow, Object, parse_part
 
 EVENTS = 5_000  # events that are shown, the latest ones
 _DAY = r"\d{4}[-/]\d\d[-/]\d\d"
@@ -291,7 +290,7 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
     begun, written = cycle.begun, {file.name: file.changed for file in cycle.files}
     ended = cycle.state.completed_at  # a copy's files are younger than the end
     for number, row in numbered(content):
-        entry = parse(LogRow, row)
+        entry = parse_part(LogRow, row)
         about = [schema.text(row.get(key)) for key in _KEYS]
         about += [schema.text(entry.data.get(key)) for key in _DATA]
         at, how = cycle.at(row.get("timestamp", row.get("ts"))), "recorded"

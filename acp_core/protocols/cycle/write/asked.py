@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.cycle.schema import Object, act_names
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.write import changes
 
 _TEXT = 20_000  # characters of a text
@@ -22,16 +23,16 @@ Edit = Callable[[Object, datetime], None]
 """Changes a state in place, as of a moment; raises Refused where that is not possible."""
 
 _CHANGES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
-    act_names.DECIDE: (changes.decide, ("decision", "choice", "rationale", "impact")),
-    act_names.RESOLVE: (changes.resolve, ("blocker", "resolution", "workaround")),
-    act_names.FEEDBACK: (changes.feedback, ("agent", "text", "kind")),
-    act_names.EXTEND: (changes.extend, ("text", "limit")),
-    act_names.PAUSE: (changes.pause, ()),
-    act_names.RESUME: (changes.resume, ()),
-    act_names.STOP: (changes.stop, ("reason",)),
-    act_names.ACCEPT: (changes.accept, ("reason",)),
-    act_names.RERUN: (changes.rerun, ("agent", "reason")),
-    act_names.LIMIT: (changes.raise_limit, ("iterations",)),
+    schema.DECIDE_ACT: (changes.decide, ("decision", "choice", "rationale", "impact")),
+    schema.RESOLVE_ACT: (changes.resolve, ("blocker", "resolution", "workaround")),
+    schema.FEEDBACK_ACT: (changes.feedback, ("agent", "text", "kind")),
+    schema.EXTEND_ACT: (changes.extend, ("text", "limit")),
+    schema.PAUSE_ACT: (changes.pause, ()),
+    schema.RESUME_ACT: (changes.resume, ()),
+    schema.STOP_ACT: (changes.stop, ("reason",)),
+    schema.ACCEPT_ACT: (changes.accept, ("reason",)),
+    schema.RERUN_ACT: (changes.rerun, ("agent", "reason")),
+    schema.LIMIT_ACT: (changes.raise_limit, ("iterations",)),
 }
 """By the act's name: the function, and which of the act's fields it gets, in order."""
 

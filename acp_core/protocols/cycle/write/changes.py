@@ -11,17 +11,18 @@ from datetime import datetime
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.state_file import (
+from acp_core.protocols.cycle.schema import (
     AgentState,
     Blocker,
     Decision,
-    coordination,
-    iteration,
-    parse,
+    Object,
+    coordination_of,
+    iteration_of,
+    one_line,
+    parse_part,
 )
 from acp_core.protocols.cycle.state import ACCEPTED
-from acp_core.protocols.cycle.write.coordination import note, one_line, record, section
+from acp_core.protocols.cycle.write.coordination import note, record, section
 
 KINDS = ("clarification", "bug_report", "requirement_update", "issue_fix")
 LIMIT = 1_000  # iterations at most
@@ -73,17 +74,17 @@ def request(state: Object, now: datetime, action: str, detail: str) -> None:
 
 def unheard(state: Object) -> list[Object]:
     """The requests that no orchestrator has picked up."""
-    return [each.raw for each in coordination(state).open_requests]
+    return [each.raw for each in coordination_of(state).open_requests]
 
 
 def open_decisions(state: Object) -> list[Object]:
     """The decisions that nobody has made."""
-    return [each.raw for each in coordination(state).open_decisions]
+    return [each.raw for each in coordination_of(state).open_decisions]
 
 
 def open_blockers(state: Object) -> list[Object]:
     """The blockers that are open."""
-    return [each.raw for each in coordination(state).open_blockers]
+    return [each.raw for each in coordination_of(state).open_blockers]
 
 
 def add_feedback(
@@ -103,7 +104,7 @@ def add_feedback(
         "target": target,
         "content": content,
         "type": kind,
-        "iteration": iteration(state),
+        "iteration": iteration_of(state),
         **more,
     }
     append(state, "feedback_log", made)
@@ -128,11 +129,11 @@ def decide(
 ) -> None:
     """A person makes a decision: ``choice`` is the number of an option, or words."""
     decision = entry(state, "pending_decisions", id)
-    waiting = coordination(state).open_decisions
+    waiting = coordination_of(state).open_decisions
     names = ", ".join(each.id for each in waiting) or "none"
     if decision is None:
         raise Refused(f"no decision {id!r} (pending: {names})")
-    asked = parse(Decision, decision)
+    asked = parse_part(Decision, decision)
     if not asked.is_open:
         raise Refused(f"{id} is already decided: {asked.chosen_option or 'choice unknown'}")
     chosen, offered = choice.strip(), asked.options
@@ -166,8 +167,8 @@ def resolve(
 ) -> None:
     """A person says how a blocker is gone."""
     blocker = entry(state, "blockers", id)
-    if blocker is None or not parse(Blocker, blocker).is_open:
-        names = ", ".join(each.id for each in coordination(state).open_blockers) or "none"
+    if blocker is None or not parse_part(Blocker, blocker).is_open:
+        names = ", ".join(each.id for each in coordination_of(state).open_blockers) or "none"
         raise Refused(f"no open blocker {id!r} (open: {names})")
     said = resolution.strip()
     if not said:
@@ -180,7 +181,7 @@ def resolve(
             each.update(made | {"made_at": at(now), "free": True})
             row: Object = {"timestamp": at(now), "decision": each.get("id"), "by": "user"}
             record(state, row | {"chosen_option": said})
-    reporter = parse(Blocker, blocker).reported_by.lower()
+    reporter = parse_part(Blocker, blocker).reported_by.lower()
     is_asked = any(each.get("blocker") == id for each in entries(state, "pending_decisions"))
     if reporter in schema.AGENTS and not is_asked and state.get("status") in ("running", "paused"):
         text = f"{id} is {word}: {said}"
@@ -203,7 +204,7 @@ def extend(state: Object, now: datetime, extension: str, limit: int | None = Non
     _needs(state, "completed", "running", "paused", "failed")
     if open_decisions(state):
         raise Refused("a decision is pending: decide it first")
-    number = iteration(state) + 1
+    number = iteration_of(state) + 1
     allowed = schema.count(state.get("max_iterations")) or number
     if number > allowed:
         raise Refused(
@@ -228,7 +229,7 @@ def begin_iteration(
     state: Object, now: datetime, agents: tuple[str, ...], extension: str = ""
 ) -> None:
     """Begin the next iteration, in which these agents have something to do."""
-    number = iteration(state) + 1
+    number = iteration_of(state) + 1
     state["current_iteration"] = number
     records = state.get("iterations")
     made: Object = {"number": number, "started_at": at(now), "agent_results": {}}
@@ -255,7 +256,7 @@ def pause(state: Object, now: datetime) -> None:
 def resume(state: Object, now: datetime) -> None:
     """A person lets it go on."""
     _needs(state, "paused", "created", "failed")
-    waiting = coordination(state).open_decisions
+    waiting = coordination_of(state).open_decisions
     if waiting:
         raise Refused(f"{waiting[0].id} is pending: decide it to resume the cycle")
     state["status"] = "running"
@@ -270,12 +271,12 @@ def resume(state: Object, now: datetime) -> None:
 def accept(state: Object, now: datetime, reason: str = "") -> None:
     """A person takes it as it is, failing tests and all: what they showed is left as it stands."""
     _needs(state, "running", "paused", "completed")
-    waiting = coordination(state).open_decisions
+    waiting = coordination_of(state).open_decisions
     if waiting:
         raise Refused(f"{waiting[0].id} is pending: decide it first")
     if _at_work(state):
         raise Refused("an agent is working: pause first")
-    number = iteration(state)
+    number = iteration_of(state)
     if not number:
         raise Refused("no finished work to accept yet")
     made = entries(state, "pending_decisions")
@@ -323,7 +324,7 @@ def rerun(state: Object, now: datetime, target: str, reason: str = "") -> None:
 
 def raise_limit(state: Object, now: datetime, limit: int) -> None:
     """A person allows more iterations."""
-    current = iteration(state)
+    current = iteration_of(state)
     if not max(1, current) <= limit <= LIMIT:
         raise Refused(f"the limit must be a number from {max(1, current)} to {LIMIT}")
     state["max_iterations"] = limit
@@ -345,7 +346,7 @@ def agent_of(state: Object, name: str) -> Object:
 
 def agent_state(state: Object, name: str) -> AgentState:
     """What a state says of an agent: idle where it says nothing."""
-    return parse(AgentState, agent_of(state, name))
+    return parse_part(AgentState, agent_of(state, name))
 
 
 def _status(state: Object, name: str) -> str:

@@ -18,13 +18,11 @@ from pathlib import Path
 from acp_core.files import atomic, transaction
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.state_file import agent_in, coordination
+from acp_core.protocols.cycle.schema import Object, agent_in, coordination_of, one_line
 
 TIMELINE, DECISIONS, FEEDBACK = "timeline.md", "decisions.log", "feedback.md"
 OUTBOX = "outbox"
 _LIMIT = 16 << 20
-_LONG = 2_000
 SECTIONS = (
     "Timeline",
     "Decision Records",
@@ -35,11 +33,6 @@ SEEN = "seen_at"  # since when the orchestrator knows of what bears no time itse
 _TIMES = ("asked_at", "reported_at", "timestamp", "created_at", SEEN)
 _ID = re.compile(r"^- (?:\[\S*\] )?(?:Blocker: )?([\w.-]+): ")
 _HEADING = re.compile(r"^## +(.+?) *$")
-
-
-def one_line(text: str) -> str:
-    """A text as one line of a log."""
-    return " ".join(text.split())[:_LONG]
 
 
 def note(state: Object, now: datetime, actor: str, text: str) -> None:
@@ -226,7 +219,7 @@ def _at(entry: Object) -> str:
 
 def _decisions(state: Object) -> list[str]:
     lines = []
-    for each in coordination(state).decisions:
+    for each in coordination_of(state).decisions:
         lines.append(f"- {_at(each.raw)}{one_line(each.id)}: {one_line(each.description)}")
         lines.append(f"  - Decision: {one_line(each.chosen_option) or 'pending'}")
         for name in ("rationale", "impact", "made_by"):
@@ -237,7 +230,7 @@ def _decisions(state: Object) -> list[str]:
 
 def _blockers(state: Object) -> list[str]:
     lines = []
-    for each in coordination(state).blockers:
+    for each in coordination_of(state).blockers:
         about = f"{one_line(each.id)}: {one_line(each.description)}"
         lines.append(f"- {_at(each.raw)}Blocker: {about}")
         lines.append(f"  - Reported by: {one_line(each.reported_by).upper()}")

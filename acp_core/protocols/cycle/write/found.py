@@ -13,7 +13,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import NO_OBJECT, shallow
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.state import damage
+from acp_core.protocols.cycle.state import what_is_lacking
 
 LIMIT = 4 << 20  # bytes of a state file
 
@@ -35,7 +35,7 @@ def read_state_file(path: Path) -> StateFile:
     except Unreadable as error:
         return StateFile({}, b"", schema.LOST if error.missing else str(error))
     state, problem = parsed(data)
-    return StateFile(state, data, problem or damage.lacking(state))
+    return StateFile(state, data, problem or what_is_lacking(state))
 
 
 def parsed(data: bytes) -> tuple[Object, str]:

@@ -14,18 +14,16 @@ from pathlib import Path
 
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import scan
-from acp_core.protocols.cycle.schema import AGENTS, Cycle
-from acp_core.protocols.cycle.schema.act_names import REBUILD, SELECT, START
-from acp_core.protocols.cycle.state import damage
+from acp_core.protocols.cycle.schema import AGENTS, REBUILD_ACT, SELECT_ACT, START_ACT, Cycle
 from acp_core.protocols.cycle.write import kept, layout
 from acp_core.protocols.cycle.write.found import read_state_file
 from acp_core.protocols.kit import guard
 
 STATE = "A5"  # the code of a state that is lost or damaged
-_ELSEWHERE = frozenset({SELECT, START})  # acts that leave this cycle's state alone
-_UNWRITTEN = frozenset({SELECT})  # acts that write nothing into the project
+_ELSEWHERE = frozenset({SELECT_ACT, START_ACT})  # acts that leave this cycle's state alone
+_UNWRITTEN = frozenset({SELECT_ACT})  # acts that write nothing into the project
 
 
 def of_cycle(root: Path, cycle: Cycle) -> tuple[Obstacle, ...]:
@@ -33,7 +31,7 @@ def of_cycle(root: Path, cycle: Cycle) -> tuple[Obstacle, ...]:
 
     A file that is just being written is granted its moment.
     """
-    problem = "" if scan.young(cycle.record, cycle.now) else damage.problem(cycle)
+    problem = "" if scan.young(cycle.record, cycle.now) else state.state_problem(cycle)
     return of_problem(root, cycle.id, problem)
 
 
@@ -66,14 +64,14 @@ def _of_state(root: Path, id: str, problem: str) -> Iterator[Obstacle]:
         cure, remedy = f"replace {name} with the file itself", ""
     elif _is_left(root, id):
         words = ("acp", "cycle", "rebuild", "--folder", str(root), "--cycle", id)
-        cure, remedy = clean_line(" ".join(map(shlex.quote, words)), 8192), REBUILD
+        cure, remedy = clean_line(" ".join(map(shlex.quote, words)), 8192), REBUILD_ACT
     else:
         cure, remedy = f"restore {name} from your own copy, or remove what is left of the cycle", ""
     yield Obstacle(
         STATE,
         clean_line(f"the state file {name} {problem}"),
         cure,
-        allowed=_ELSEWHERE | ({REBUILD} if remedy else frozenset()),
+        allowed=_ELSEWHERE | ({REBUILD_ACT} if remedy else frozenset()),
         remedy=remedy,
         given=(("cycle", id),) if remedy else (),
         evidence=(clean_line(f"{'/'.join(schema.HOME)}/{name}"),),
@@ -83,7 +81,7 @@ def _of_state(root: Path, id: str, problem: str) -> Iterator[Obstacle]:
 
 def can_rebuild(root: Path, cycle: Cycle) -> bool:
     """Whether a cycle's state is lost or damaged, and can be made anew."""
-    return any(each.remedy == REBUILD for each in of_cycle(root, cycle))
+    return any(each.remedy == REBUILD_ACT for each in of_cycle(root, cycle))
 
 
 def _is_left(root: Path, id: str) -> bool:

@@ -10,8 +10,7 @@ from pathlib import Path
 from acp_core.files import modes
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.act_names import START
+from acp_core.protocols.cycle.schema import START_ACT, Object
 from acp_core.protocols.cycle.write import changes, guard, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, finish, stamp
@@ -81,7 +80,7 @@ def first_state(
         "test_results": None,
         "iterations": [],
         "coordination": {"feedback_log": [], "pending_decisions": [], "blockers": []},
-        "version": layout.FIRST,
+        "version": schema.FIRST_VERSION,
         **dict.fromkeys(PREPARED),
         **(prepared or {}),
     }
@@ -102,7 +101,7 @@ def create(root: Path, state: Object) -> Store:
     folder = root
     if not root.is_dir():
         raise Refused(f"{root}: no such folder")
-    check(guard.of_disk(root), START)
+    check(guard.of_disk(root), START_ACT)
     for name in schema.HOME:
         folder = folder / name
         if folder.is_symlink():

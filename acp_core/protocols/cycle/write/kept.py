@@ -15,7 +15,7 @@ from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.person import paths
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.state import damage
+from acp_core.protocols.cycle.state import what_is_lacking
 from acp_core.protocols.cycle.write import last_written
 from acp_core.protocols.cycle.write.found import LIMIT
 from acp_core.protocols.cycle.write.last_written import digest as digest
@@ -41,7 +41,7 @@ def read(root: Path, id: str) -> LastWritten | None:
 def whole(root: Path, id: str) -> Object | None:
     """The state as acp wrote it last, whole; None where no such copy is kept."""
     for kept in (read(root, id), last_written.read(root, id)):
-        if kept and not damage.lacking(kept.state):
+        if kept and not what_is_lacking(kept.state):
             return kept.state
     return None
 

@@ -20,15 +20,8 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import entries
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import DOCUMENT_NAMES, FIRST_VERSION
 
-DOCUMENTS = {
-    "ra": ("requirements.md", "edge-cases.md"),
-    "ep": ("exploration.md", "architecture.md", "plan.json"),
-    "cd": ("implementation.md", "issues.md"),
-    "vas": ("validation.md", "test-results.json", "coverage.md", "summary.md"),
-}
-LOGS = {"ra": "changes.log", "ep": "changes.log", "cd": "code-changes.log", "vas": "changes.log"}
-FIRST = "1.0.0"
 _OF_RUNS = ("messages", "phase-results", "task-results")  # what runs were told, and what they said
 _VERSION = re.compile(r"\bv?(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b")
 _HEAD = 15  # lines in which a document names its version
@@ -103,13 +96,13 @@ def parts(version: str) -> tuple[int, int, int]:
 def plain(version: str) -> str:
     """A version as its three numbers; 1.0.0 for what is none."""
     found = parts(version)
-    return ".".join(map(str, found)) if any(found) else FIRST
+    return ".".join(map(str, found)) if any(found) else FIRST_VERSION
 
 
 def raised(*versions: str) -> str:
     """The version after the highest of these: the minor number goes up; 1.0.0 after none."""
     major, minor, _ = max((parts(each) for each in versions), default=(0, 0, 0))
-    return f"{major}.{minor + 1}.0" if major else FIRST
+    return f"{major}.{minor + 1}.0" if major else FIRST_VERSION
 
 
 def version_of(path: Path) -> str:
@@ -125,7 +118,7 @@ def version_of(path: Path) -> str:
 
 def version_of_agent(progress: Path, agent: str) -> str:
     """The highest version that an agent's documents name; "" where none does."""
-    named = [version_of(progress / agent / name) for name in DOCUMENTS[agent]]
+    named = [version_of(progress / agent / name) for name in DOCUMENT_NAMES[agent]]
     return max((each for each in named if each), key=parts, default="")
 
 
@@ -169,7 +162,7 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
             data = read_bounded(path, _LIMIT)
         except Unreadable:
             continue
-        stem = f"{path.stem}-v{version_of(path) or known or FIRST}"
+        stem = f"{path.stem}-v{version_of(path) or known or FIRST_VERSION}"
         for number in itertools.count(1):
             again = "" if number == 1 else f"-{number}"
             copy = history / f"{stem}{again}{path.suffix}"
@@ -196,7 +189,7 @@ def stamp(progress: Path, agent: str, version: str) -> list[str]:
     For the documents of agents that have nothing to do in an iteration, after `archive`.
     """
     changed = []
-    for name in DOCUMENTS[agent]:
+    for name in DOCUMENT_NAMES[agent]:
         path = progress / agent / name
         old = version_of(path)
         if not old or parts(old) >= parts(version):

@@ -11,15 +11,19 @@ from pathlib import Path
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.conduct.facts import failed_names
-from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.state_file import agent_in, iteration, plan
-from acp_core.protocols.cycle.state import damage
+from acp_core.protocols.cycle.schema import (
+    AGENTS,
+    DOCUMENT_NAMES,
+    Object,
+    agent_in,
+    iteration_of,
+    plan_of,
+)
+from acp_core.protocols.cycle.state import failed_names, what_is_lacking
 from acp_core.protocols.cycle.view import timeline
 from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.init import first_state
-from acp_core.protocols.cycle.write.layout import DOCUMENTS
 from acp_core.protocols.cycle.write.store import stamp
 
 _LOGS = ("changes.log", "code-changes.log", "debug-log.ndjson")
@@ -38,7 +42,7 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
     Raises:
         Refused: no agent has left a document, and the old state is whole or cannot be read.
     """
-    is_partial = bool(old) and damage.lacking(old or {}) != ""  # it is only not whole
+    is_partial = bool(old) and what_is_lacking(old or {}) != ""  # it is only not whole
     if not is_partial and not any(layout.documents(progress, name) for name in AGENTS):
         raise Refused(f"{progress.name} has no documents to rebuild from")
     state = first_state(id, now, _description(progress, id))
@@ -47,9 +51,11 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
     state["cycle_id"] = id
     before = (old or {}) if is_partial else {}
     versions = [_preserved(state, before, n) or _agent(state, progress, n, now) for n in AGENTS]
-    common = max((each for each in versions if each), key=layout.parts, default=layout.FIRST)
+    common = max(
+        (each for each in versions if each), key=layout.parts, default=schema.FIRST_VERSION
+    )
     state["version"] = common
-    if not iteration(state):
+    if not iteration_of(state):
         state["current_iteration"] = _iteration(progress) or max(1, layout.parts(common)[1] + 1)
     if not schema.objects(state.get("iterations")):
         numbers = range(1, int(str(state["current_iteration"])) + 1)
@@ -98,13 +104,13 @@ def _preserved(state: Object, before: Object, name: str) -> str:
         return ""
     agents = schema.obj(state.get("agents"))
     state["agents"] = agents | {name: held.raw}
-    return held.version or layout.FIRST
+    return held.version or schema.FIRST_VERSION
 
 
 def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
     """What an agent has left: its first document says that it had its turn."""
     version = layout.version_of_agent(progress, name)
-    there = layout.regular(progress / name / DOCUMENTS[name][0])
+    there = layout.regular(progress / name / DOCUMENT_NAMES[name][0])
     if name == "ep":
         there = there or layout.regular(progress / name / "plan.json")
     if name == "vas":
@@ -115,7 +121,7 @@ def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
         "iterations_completed": 1 if there else 0,
     }
     if there:
-        made |= {"version": version or layout.FIRST, "completed_at": stamp(now)}
+        made |= {"version": version or schema.FIRST_VERSION, "completed_at": stamp(now)}
     agents = schema.obj(state.get("agents"))
     agents[name] = made
     state["agents"] = agents
@@ -124,11 +130,11 @@ def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
 
 def _plan(state: Object, progress: Path, now: datetime) -> None:
     value = layout.read_json(progress / "ep" / "plan.json")
-    if not value or plan(state.get("plan")).tasks:
+    if not value or plan_of(state.get("plan")).tasks:
         return
-    found = plan(value)
+    found = plan_of(value)
     state["plan"] = {
-        "version": found.version or layout.FIRST,
+        "version": found.version or schema.FIRST_VERSION,
         "tasks": [each.entry(each.status) for each in found.tasks],
         "critical_path": [*found.critical_path],
         "last_updated": stamp(now),
@@ -142,7 +148,7 @@ def _tests(state: Object, progress: Path, now: datetime) -> None:
     summary = schema.obj(tests.get("summary"))
     coverage = tests.get("coverage")
     state["test_results"] = {
-        "version": schema.text(tests.get("version")) or layout.FIRST,
+        "version": schema.text(tests.get("version")) or schema.FIRST_VERSION,
         "failed_tests": _failed(tests),
         "total_tests": schema.count(summary.get("total", tests.get("total_tests"))),
         "coverage": coverage.get("lines") if isinstance(coverage, dict) else coverage,

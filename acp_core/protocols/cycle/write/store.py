@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
-import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -25,8 +24,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.read import scan
-from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.act_names import REBUILD
+from acp_core.protocols.cycle.schema import REBUILD_ACT, Object, encoded
 from acp_core.protocols.cycle.write import coordination, guard, kept, last_written, ownership
 from acp_core.protocols.cycle.write.found import LIMIT, StateFile, read_state_file
 from acp_core.protocols.kit.guard import check, refusal
@@ -209,7 +207,7 @@ class Store:
             OSError: it cannot be written.
         """
         with self.locked():
-            check(guard.of_state(self.root, self.id), REBUILD)
+            check(guard.of_state(self.root, self.id), REBUILD_ACT)
             old = self._now()
             finish(state, now)
             new = encoded(state)
@@ -236,14 +234,6 @@ class Store:
         own = kept.read(self.root, self.id)
         first = not self._conducts
         return last_written.settle(self.root, self.id, disk, data, own, first=first)
-
-
-def encoded(state: Object) -> bytes:
-    """A state as it stands in its file."""
-    try:
-        return json.dumps(state, ensure_ascii=False, indent=2).encode() + b"\n"
-    except UnicodeEncodeError:  # half a surrogate pair
-        return json.dumps(state, indent=2).encode() + b"\n"
 
 
 def stamp(now: datetime) -> str:

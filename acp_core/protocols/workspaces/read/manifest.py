@@ -1,6 +1,8 @@
-"""The manifest: who is dispatched, how, and what came of it. Read strictly, changed under the lock.
+"""The manifest and what else orchestrators share: read strictly, with what is wrong with it.
 
-Source: agent workspaces specification, "File-Based Handoffs". Keys that others added stay.
+Source: agent workspaces specification, "File-Based Handoffs" and "Prompt Template for Subagent
+Dispatch". Keys that others added stay. Where an orchestrator kept no manifest, or it was lost, one is
+made of the workspaces and the prompts.
 """
 
 from __future__ import annotations

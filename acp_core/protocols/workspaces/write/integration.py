@@ -1,6 +1,7 @@
-"""Integration: the draft with its sources, the final output with its metadata, and its status.
+"""Integration: conflicts, the draft with its sources, the final output with its metadata, its status.
 
-Source: agent workspaces specification, "Integration Step Protocol", steps 3 and 5 to 7.
+Source: agent workspaces specification, "Integration Step Protocol", steps 3 and 5 to 7, and "Conflict
+Resolution Protocol". An output that is no text, or is too long, is linked and stated as a gap.
 """
 
 from __future__ import annotations

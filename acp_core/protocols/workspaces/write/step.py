@@ -1,7 +1,8 @@
-"""What an act on a run would write, as data: shown by a preview, done by `carry_out`.
+"""A write into a run, as data: planned, shown by a preview, guarded, and done under the lock.
 
 Its files are written as one, see `files.transaction`. Folders are made before them; one that is
-left over does no harm.
+left over does no harm. Source: agent workspaces specification, "Directory Structure for Agent
+Workspaces".
 """
 
 from __future__ import annotations

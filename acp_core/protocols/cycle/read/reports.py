@@ -15,22 +15,35 @@ from typing import NamedTuple
 
 from acp_core.protocols.cycle.schema import AGENTS
 
-LIMIT = 4 << 20  # characters that are looked at, the last ones
-STATUSES = ("success", "failed", "partial")
+RESULT_BYTES = 4 << 20  # characters that are looked at, the last ones
+
+RESULT_STATUSES = ("success", "failed", "partial")
+
 _LINES = 500  # of one block
-_LONG = 4_000  # characters of one value
+
+_LONG_VALUE = 4_000  # characters of one value
+
 _HEAD = re.compile(r"^[\s>*_#`]*PHASE_RESULT[*_`]*\s*:[\s*_`]*$")
+
 _DETAILS = re.compile(r"^[\s>*_#`]*PHASE_DETAILS[*_`]*\s*:[\s*_`]*(.*)$")
+
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
+
 _DASH = re.compile(r"^(\s*)(?:[-*+\u2022]|\d{1,3}[.)])\s+(.*)$")
+
 _PAIR = re.compile(
     r"^[*_`]*([A-Za-z][A-Za-z0-9_ -]{0,60}?)[*_`]*\s*:(?:[*_`]+(?=\s|$))?(?:\s+(.*)|)$"
 )
+
 _RATIO = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})")
+
 _PERCENT = re.compile(r"([+-]?\d{1,9}(?:\.\d{1,9})?)\s*%")
+
 _INTEGER = re.compile(r"[+-]?\d{1,15}")
+
 _DECIMAL = re.compile(r"[+-]?\d{1,15}\.\d{1,15}")
-_NOTHING = ("", "none", "n/a", "-", "null", "no", "nothing")
+
+_NO_VALUE = ("", "none", "n/a", "-", "null", "no", "nothing")
 
 
 class Ratio(NamedTuple):
@@ -84,8 +97,8 @@ class PhaseResult:
         """A value as a list: words like "none", and mere numbers, mean an empty one."""
         value = self.fields.get(key, "")
         if isinstance(value, list):
-            return [each for each in value if each.strip().lower() not in _NOTHING]
-        if not isinstance(value, str) or value.strip().lower() in _NOTHING:
+            return [each for each in value if each.strip().lower() not in _NO_VALUE]
+        if not isinstance(value, str) or value.strip().lower() in _NO_VALUE:
             return []
         return [value]
 
@@ -110,8 +123,8 @@ class PhaseResult:
             found.append(f"phase is {self.phase!r}, not {agent!r}")
         elif self.phase not in AGENTS:
             found.append(f"phase {self.phase!r} is not one of {', '.join(AGENTS)}")
-        if self.status not in STATUSES:
-            found.append(f"status {self.status!r} is not one of {', '.join(STATUSES)}")
+        if self.status not in RESULT_STATUSES:
+            found.append(f"status {self.status!r} is not one of {', '.join(RESULT_STATUSES)}")
         missing = [key for key in ("files_written", "summary", "issues") if key not in self.fields]
         if missing:
             found.append(f"missing: {', '.join(missing)}")
@@ -128,13 +141,13 @@ class PhaseResult:
         return {k: str(v) if isinstance(v, Ratio) else v for k, v in self.fields.items()}
 
 
-def parse(output: str) -> PhaseResult | None:
+def parse_result(output: str) -> PhaseResult | None:
     """The last block of an output; None where there is none.
 
     A block whose phase or status still lists the choices ("ra|ep|cd|vas") is a template that was
     repeated, not a result.
     """
-    lines = output[-LIMIT:].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = output[-RESULT_BYTES:].replace("\r\n", "\n").replace("\r", "\n").split("\n")
     starts = [number for number, line in enumerate(lines) if _HEAD.match(line[:200])]
     found = [(start, _block(lines[start + 1 : start + 1 + _LINES])) for start in starts]
     real = [(start, each) for start, each in found if each and not _template(each)]
@@ -154,7 +167,7 @@ def _block(lines: list[str]) -> dict[str, Value]:
     for line in _body(lines):
         dash = _DASH.match(line)
         indent = len(dash[1]) if dash else len(line) - len(line.lstrip())
-        said = (dash[2] if dash else line).strip()[:_LONG]
+        said = (dash[2] if dash else line).strip()[:_LONG_VALUE]
         pair = _PAIR.match(said)
         held = raw.get(last)
         if pair and indent <= depth and not (isinstance(held, list) and held and indent > depth):
@@ -164,9 +177,9 @@ def _block(lines: list[str]) -> dict[str, Value]:
             items = held if isinstance(held, list) else [held] if held else []
             raw[last] = [*items, _bare(said)]
         elif last and isinstance(held, list) and held:
-            held[-1] = f"{held[-1]} {said}"[:_LONG]
+            held[-1] = f"{held[-1]} {said}"[:_LONG_VALUE]
         elif last:
-            raw[last] = f"{held} {said}".strip()[:_LONG]
+            raw[last] = f"{held} {said}".strip()[:_LONG_VALUE]
         elif pair:  # the first key stands further in than the head
             last, depth = _key(pair[1]), indent
             raw[last] = (pair[2] or "").strip()
@@ -188,7 +201,7 @@ def _body(lines: list[str]) -> Iterator[str]:
                 return
             continue
         begun = True
-        yield line.expandtabs(4)[: _LONG * 2].removeprefix("> ")
+        yield line.expandtabs(4)[: _LONG_VALUE * 2].removeprefix("> ")
 
 
 def _key(said: str) -> str:
@@ -206,7 +219,7 @@ def _details(lines: list[str]) -> str:
                 if _FENCE.match(each):
                     break
                 rest.append(each)
-            return "\n".join(rest).strip()[: _LONG * 4]
+            return "\n".join(rest).strip()[: _LONG_VALUE * 4]
     return ""
 
 
@@ -259,4 +272,4 @@ def _listed(inside: str) -> list[str]:
             continue
         current += sign
     items.append(current)
-    return [bare for each in items if (bare := _bare(each)[:_LONG])]
+    return [bare for each in items if (bare := _bare(each)[:_LONG_VALUE])]
