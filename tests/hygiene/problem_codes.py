@@ -174,7 +174,7 @@ ROOMS: dict[str, Room] = {
         },
     ),
     "Development cycles": Room(
-        ("acp_core/protocols/cycle/causes.py", "acp_core/protocols/cycle/write/guard.py"),
+        ("acp_core/protocols/cycle/matters.py", "acp_core/protocols/cycle/matters.py"),
         {
             "A5": ("the state file of the cycle is lost or damaged", "`acp cycle rebuild`"),
             "B1": ("the cycle has no orchestrator yet", "start one"),

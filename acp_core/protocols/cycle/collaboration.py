@@ -18,14 +18,13 @@ from acp_core.model.past import PastLog, Story, TrackedFile
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle import matters, schema, state
 from acp_core.protocols.cycle.read import memory, scan, selected
 from acp_core.protocols.cycle.read.memory import Seen
 from acp_core.protocols.cycle.rules.codes import UNSEEN
 from acp_core.protocols.cycle.schema import Object, Project
 from acp_core.protocols.cycle.view import build, documents
 from acp_core.protocols.cycle.view import story as past
-from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import steadily, with_parts_of
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account conducts
-
 TIMELINE = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is read from there
 
 
@@ -76,7 +74,7 @@ class Cycles(Collaboration):
         """Read the folder again; see `Collaboration.refresh`."""
         files, wanted = scan.listed(self._root), selected.wanted(self._root)
         conducts = claims.seen(self._root, claims.CONDUCT)
-        signature = files, wanted, guard.of_disk(self._root), conducts
+        signature = files, wanted, matters.of_disk(self._root), conducts
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         doubt = self._doubt
@@ -99,7 +97,7 @@ class Cycles(Collaboration):
         project = self._remembered(project)
         self._project, self._signature = project, signature
         cycle = project.selected
-        found = guard.of_cycle(self._root, cycle) if cycle else guard.of_disk(self._root)
+        found = matters.of_cycle(self._root, cycle) if cycle else matters.of_disk(self._root)
         others = self._others() if conducts.held else ()
         again = recheck(project)
         if others:  # no file changes when it is killed
@@ -156,7 +154,7 @@ class Cycles(Collaboration):
         cycle = self._project.selected if self._project else None
         if cycle is None:
             return ()
-        from acp_core.protocols.cycle.causes import causes
+        from acp_core.protocols.cycle.matters import causes
 
         return tuple(causes(cycle, self._root, case))
 

@@ -12,14 +12,13 @@ from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
 from acp_core.model.format import sentence_case
 from acp_core.model.snapshot import Obstacle
-from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle import matters, schema, state
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.read import reports
 from acp_core.protocols.cycle.read.reports import PhaseResult
 from acp_core.protocols.cycle.read.selected import open_folder
 from acp_core.protocols.cycle.schema import Cycle, Decision, Object
 from acp_core.protocols.cycle.view.status import describe_status
-from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit.values import Values
 
 STATUS_SCHEMA = "acp.cycle-status/1"
@@ -32,7 +31,7 @@ def status(values: Values) -> Answer:
     """Where a cycle stands."""
     opened = open_folder(values.folder)
     cycle = opened.find(values.cycle)
-    data, damaged = _facts(cycle, str(opened.root)), guard.of_cycle(opened.root, cycle)
+    data, damaged = _facts(cycle, str(opened.root)), matters.of_cycle(opened.root, cycle)
     data["obstacles"] = [{"sentence": each.sentence, "cure": each.cure} for each in damaged]
     lines = [*_head(cycle, data), *_obstacles(damaged)]
     if cycle.value:

@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import combinations
 from typing import NamedTuple
 
+from acp_core.files.records import File
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import (
     AGENTS,
@@ -31,15 +32,10 @@ from acp_core.protocols.cycle.schema import (
 )
 
 OK, FAILURES, UNDECIDED, BLOCKED = "ok", "failures", "undecided", "blocked"
-
 UNPROVEN, STALLED, UNDER_WAY = "not proven", "stalled", "under way"
-
 UNREADABLE = "unreadable"
-
 ACCEPTED = "accept"  # the kind of a decision by which a person takes a cycle as it is
-
 HOLDERS = {"ra": "requirements", "ep": "plan", "cd": "implementation", "vas": "test_results"}
-
 """The part of the state that an agent's work is told in."""
 
 DOCUMENTS = {
@@ -50,7 +46,6 @@ DOCUMENTS = {
     "test_results": "vas/test-results.json",
     "validation": "vas/validation.md",
 }
-
 """The document in which a part of the state is told in full."""
 
 
@@ -558,19 +553,12 @@ def _all_before(id: str, known: dict[str, Task]) -> set[str]:
 
 
 _ISSUE_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*)$")
-
 _ISSUE = re.compile(r"^(?:issue\s*#?\d+\s*[:.-]\s*)?(.*)$", re.IGNORECASE)
-
 _BLOCKER = re.compile(r"^[\s*_-]*blocker[\s*_]*:[\s*_]*(yes|true)\b", re.IGNORECASE)
-
 _ITEM = re.compile(r"^\s{0,3}(?:[-*+]|\d{1,3}[.)])[ \t]+(.*)$")
-
 _ASKED = re.compile(r"^(?:Q\d+|FR-\d+)\s*[:.-]\s*(.*)$")
-
 _TICKED = ("[x]", "[X]", "✓", "✅", "~~")
-
 _NO_ISSUE = ("none", "none.", "-", "n/a", "nothing")
-
 _MANY_ISSUES = 200
 
 
@@ -626,7 +614,6 @@ def read_issues(text: str) -> Issues:
 
 
 _MANY_TASKS = 1_000
-
 _TASK_ID = r"[A-Z][A-Z0-9]{0,15}(?:-[A-Z0-9]{1,15})*-\d{1,6}"
 
 _TASK = re.compile(
@@ -668,3 +655,39 @@ def failed_names(tests: Object) -> list[str]:
             if schema.text(each.get("status")).lower() in ("failed", "error"):
                 names.append(schema.text(each.get("name")) or "an unnamed test")
     return list(dict.fromkeys(names))[:500]
+
+
+_NEAR = 4  # letters by which the name of an earlier version is known
+History = dict[tuple[str, str], list[tuple[str, Version, File]]]
+"""Copies of earlier versions by folder and ending: stem, version, file."""
+
+
+def history(cycle: Cycle) -> History:
+    """What the ``history/`` folders hold."""
+    found: History = {}
+    for file in cycle.files:
+        folder, _, rest = file.name.removeprefix(cycle.progress).partition("/history/")
+        stem, sign, said = file.path.stem.rpartition("-v")
+        if sign and rest and "/" not in rest:
+            version = schema.version_in(said) or (0, 0, 0)
+            found.setdefault((folder, file.path.suffix), []).append((stem, version, file))
+    return found
+
+
+def earlier(cycle: Cycle, inside: str, known: History | None = None) -> list[tuple[Version, File]]:
+    """The earlier versions of a document in ``history/``, oldest first; also shortened names.
+
+    Args:
+        cycle: the cycle.
+        inside: the document's name in the progress folder.
+        known: what `history` tells, where it is asked for many documents.
+    """
+    folder, _, name = inside.partition("/")
+    stem, dot, ending = name.rpartition(".")
+    copies = (history(cycle) if known is None else known).get((folder, f"{dot}{ending}"), [])
+    found = [
+        (version, file)
+        for kept, version, file in copies
+        if kept == stem or (len(kept) >= _NEAR and stem.startswith(kept))
+    ]
+    return sorted(found, key=lambda each: (each[0], each[1].changed, each[1].name))

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.conduct import spec as specs
+from acp_core.protocols.cycle.read import orchestrator_spec
 
 
 def main() -> None:
     root, cycle, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    spec = specs.load(root, cycle)
+    spec = orchestrator_spec.load(root, cycle)
     assert spec is not None
     left = itertools.count(count, -1)
 

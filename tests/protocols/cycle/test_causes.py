@@ -12,7 +12,8 @@ from acp_core.agents.identity import Identity, identify
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.model import Cause
 from acp_core.protocols.cycle.collaboration import Cycles
-from acp_core.protocols.cycle.conduct import spec as specs
+from acp_core.protocols.cycle.conduct import process as conduct_process
+from acp_core.protocols.cycle.read import orchestrator_spec
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import done
@@ -51,7 +52,7 @@ def codes(root: Path, *loops: RunnerState, now: Any = LATER) -> list[tuple[str, 
 def orchestrator(root: Path, alive: bool) -> RunnerState:
     """The project's orchestrator, which lives or was killed; its spec is kept."""
     preset = presets.any_command(["true"])
-    specs.save(specs.Spec(str(root), ID, specs.with_presets(dict.fromkeys(
+    conduct_process.save(orchestrator_spec.Spec(str(root), ID, orchestrator_spec.with_presets(dict.fromkeys(
         ("ra", "ep", "cd", "vas"), (preset, "")))))  # fmt: skip
     mine = identify(os.getpid())
     assert mine is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
+from acp_core.protocols.cycle.read import coordination_log
 from acp_core.protocols.cycle.write import asked, changes, coordination, layout, rebuild
 from tests.protocols.cycle import making
 from tests.protocols.cycle.making import ID, NOW, agent, agents, write
@@ -46,7 +47,7 @@ def test_what_is_taken_as_it_is_ends_its_own_iteration_and_stands_among_the_deci
     box += [["other.md", "no"], ["timeline.md"], 5]  # another program's
     for _ in range(2):  # a kill may come before it is known to be written
         coordination.flush(tmp_path, state)
-    lines = (tmp_path / "coordination" / coordination.DECISIONS).read_text().splitlines()
+    lines = (tmp_path / "coordination" / coordination_log.DECISIONS).read_text().splitlines()
     assert len([line for line in lines if "DEC-001" in line]) == 1
     assert not (tmp_path / "coordination" / "other.md").exists()
 

@@ -22,6 +22,7 @@ from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import process
+from acp_core.protocols.cycle.read import state_file
 from acp_core.protocols.cycle.write import asked, changes, init, kept, last_written
 from acp_core.protocols.cycle.write.store import Store
 from tests.agents.support import is_gone, wait_for
@@ -254,11 +255,11 @@ def test_an_orchestrator_that_writes_believes_itself_and_no_forged_record(
     own.change(lambda held: held.update(convergence={"test_pass_rate": 95}), NOW)
     edit(store, convergence={"test_pass_rate": 5})
     data = store.path.read_bytes()
-    last_written.remember(tmp_path, ID, data, data)  # as an agent's program could
+    last_written.remember_shared(tmp_path, ID, data, data)  # as an agent's program could
     assert own.change(lambda held: None, NOW).refused == ("convergence",)
     edit(store, convergence={"test_pass_rate": 5}, max_iterations=9)
     data = store.path.read_bytes()
-    last_written.remember(tmp_path, ID, data, data)
+    last_written.remember_shared(tmp_path, ID, data, data)
     begun = conduct(tmp_path)
     assert begun["convergence"] == {"test_pass_rate": 95}
     assert begun["max_iterations"] == 9
@@ -271,7 +272,7 @@ def test_the_lost_state_is_put_back_from_what_all_accounts_share(
         lambda held: changes.feedback(held, NOW, "cd", "Quote", "issue_fix"), NOW, "feedback"
     )
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "theirs"))
-    whole = kept.whole(tmp_path, ID)
+    whole = state_file.last_whole_state(tmp_path, ID)
     assert whole is not None and "Quote" in json.dumps(whole)
 
 

@@ -16,7 +16,7 @@ from acp_core.model.errors import Refused
 from acp_core.person import journal
 from acp_core.protocols.cycle.actions import programs, table
 from acp_core.protocols.cycle.collaboration import Cycles, open_cycles
-from acp_core.protocols.cycle.conduct.spec import Spec
+from acp_core.protocols.cycle.read.orchestrator_spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.kit.parser import Parser
 from tests.protocols.cycle import making

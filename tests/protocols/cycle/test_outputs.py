@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.cycle.collaboration import Cycles
-from acp_core.protocols.cycle.conduct import spec as specs
+from acp_core.protocols.cycle.read import orchestrator_spec
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, calls, progress, state
 from tests.protocols.cycle.making import NOW
@@ -73,7 +73,7 @@ def test_what_a_person_changes_between_two_runs_stays(tmp_path: Path) -> None:
 
 def lose_copies(root: Path) -> None:
     """Remove the copies that the orchestrator keeps; it still knows what they were."""
-    for each in (specs.where(str(root)).folder / f"outputs-{ID}").iterdir():
+    for each in (orchestrator_spec.where(str(root)).folder / f"outputs-{ID}").iterdir():
         if each.name != "digests.json":
             each.unlink()
 

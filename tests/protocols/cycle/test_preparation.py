@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle import state as cycle_state
 from acp_core.protocols.cycle.actions import init
-from acp_core.protocols.cycle.read import preparation
+from acp_core.protocols.cycle.rules.checks import preparation
 from acp_core.protocols.cycle.write import ownership
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.cases_files import prep

@@ -10,7 +10,7 @@ from textual.widgets import Select
 
 from acp_core.agents import presets
 from acp_core.protocols.cycle.actions import init, programs
-from acp_core.protocols.cycle.conduct.spec import Spec
+from acp_core.protocols.cycle.read.orchestrator_spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.kit.values import completed
 from acp_tui.app import AcpApp

@@ -10,9 +10,9 @@ import pytest
 
 from acp_core.agents import presets
 from acp_core.protocols.cycle import prompts
-from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.conduct import steps
+from acp_core.protocols.cycle.conduct import process, steps
 from acp_core.protocols.cycle.conduct.agent import spoken
+from acp_core.protocols.cycle.read import orchestrator_spec
 from acp_core.protocols.cycle.read.reports import parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.write import changes, ownership
@@ -105,12 +105,14 @@ def test_owners_may_write_their_fields_and_anybody_may_stop() -> None:
 
 def test_a_spec_is_kept_for_the_next_orchestrator(tmp_path: Path) -> None:
     preset = presets.any_command(["true", "--fast"])
-    spec = specs.Spec(str(tmp_path), ID, specs.with_presets(dict.fromkeys(AGENTS, (preset, "big"))))
-    specs.save(spec)
-    kept = specs.load(str(tmp_path), ID)
+    spec = orchestrator_spec.Spec(
+        str(tmp_path), ID, orchestrator_spec.with_presets(dict.fromkeys(AGENTS, (preset, "big")))
+    )
+    process.save(spec)
+    kept = orchestrator_spec.load(str(tmp_path), ID)
     assert kept == spec
     assert kept.preset("cd")[0].args == ("--fast",)
     assert kept.preset("cd")[1] == "big"
-    assert specs.load(str(tmp_path), "cycle-other") is None
-    specs.where(str(tmp_path)).spec.write_text("{")
-    assert specs.load(str(tmp_path)) is None
+    assert orchestrator_spec.load(str(tmp_path), "cycle-other") is None
+    orchestrator_spec.where(str(tmp_path)).spec.write_text("{")
+    assert orchestrator_spec.load(str(tmp_path)) is None

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.model import Severity
-from acp_core.protocols.cycle import rules
-from acp_core.protocols.cycle.rules import prep, states
+from acp_core.protocols.cycle.rules import checks, of_state, preparation
 from acp_core.protocols.cycle.rules.codes import CODES, UNSEEN
 from tests.protocols.cycle import cases_files, cases_reports, cases_state
 from tests.protocols.cycle.making import HOME, PROGRESS, codes, cycle, read, state, task, write
@@ -65,7 +64,9 @@ def test_no_rule_and_no_severity_is_left_out() -> None:
 
 
 def test_each_rule_is_a_function_that_bears_its_number() -> None:
-    named = {rule.__name__ for rule in (*states.READING, *rules.RULES, *prep.PREPARATION_RULES)}
+    named = {
+        rule.__name__ for rule in (*of_state.READING, *checks.RULES, *preparation.PREPARATION_RULES)
+    }
     numbers = {code.rstrip("bz").lower() for code in RULES}
     assert named == numbers - {"a49", "a99"}  # what is seen over time; what is beside the cycles
 
@@ -92,7 +93,7 @@ def test_many_findings_of_a_kind_become_a_few(tmp_path: Path) -> None:
     many = [task(f"T{n}", "pending", f"X{n}") for n in range(40)]
     found = read(cycle(tmp_path, plan={"version": "1.0.0", "tasks": many})).findings
     told = [finding.message for finding in found if finding.code == "A50"]
-    assert len(told) == rules.SHOWN + 1
+    assert len(told) == checks.SHOWN + 1
     assert told[-1] == "35 more findings A50 not listed"
 
 

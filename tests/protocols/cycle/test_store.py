@@ -18,9 +18,10 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import steps
+from acp_core.protocols.cycle.read import coordination_log
+from acp_core.protocols.cycle.read.state_file import parsed
 from acp_core.protocols.cycle.schema import Object, encoded
 from acp_core.protocols.cycle.write import changes, coordination, init, layout
-from acp_core.protocols.cycle.write.found import parsed
 from acp_core.protocols.cycle.write.store import Store, finish
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refused, state
@@ -208,7 +209,7 @@ def test_no_state_makes_a_change_fail_otherwise_than_by_refusing(value: dict[str
             change(held)
         except Refused:
             continue
-        coordination.feedback_text("", "", held)
+        coordination_log.feedback_text("", "", held)
 
 
 def test_feedback_md_keeps_what_others_wrote_and_is_stable(store: Store) -> None:
@@ -219,8 +220,8 @@ def test_feedback_md_keeps_what_others_wrote_and_is_stable(store: Store) -> None
     )
     held = store.read()
     changes.add_feedback(held, NOW, "vas", "cd", "fix", "bug_report")
-    once = coordination.feedback_text(text, "- 2026-03-02T18:00:00+08:00 VAS: x\n", held)
-    twice = coordination.feedback_text(once, "- 2026-03-02T18:00:00+08:00 VAS: x\n", held)
+    once = coordination_log.feedback_text(text, "- 2026-03-02T18:00:00+08:00 VAS: x\n", held)
+    twice = coordination_log.feedback_text(once, "- 2026-03-02T18:00:00+08:00 VAS: x\n", held)
     assert once == twice
     for line in ("A remark above.", "- [10:00:00] RA: said by hand", "  - Decision: Optional",
                  "## Mine", "- kept", "- [2026-03-02T18:00:00+08:00] VAS: x"):  # fmt: skip
@@ -233,9 +234,9 @@ def test_a_decision_of_ours_takes_no_line_of_an_entry_of_others(store: Store) ->
     asked = {"id": "DEC-001", "description": "Stream?", "status": "pending", "asked_at": "10:00"}
     state["coordination"] = {"pending_decisions": [asked]}
     theirs = ["- [09:00] RA Clarification: optional?", "  - Decision: pending", "\t- Impact: none"]
-    text = coordination.feedback_text("\n".join(["## Decision Records", *theirs]), "", state)
+    text = coordination_log.feedback_text("\n".join(["## Decision Records", *theirs]), "", state)
     asked |= {"chosen_option": "Yes"}
-    lines = coordination.feedback_text(text, "", state).splitlines()
+    lines = coordination_log.feedback_text(text, "", state).splitlines()
     first = lines.index(theirs[0])
     assert lines[first : first + 5] == [
         *theirs, "- [10:00] DEC-001: Stream?", "  - Decision: Yes",
@@ -278,9 +279,9 @@ def test_what_bears_no_time_is_told_with_the_time_since_which_it_is_known(store:
         "blockers": [{"id": "BLK-001", "description": "No limit", "timestamp": "2026-03-02T17:00"}],
     }
     steps.adopt(state, NOW)
-    text = coordination.feedback_text("", "", state)
+    text = coordination_log.feedback_text("", "", state)
     steps.adopt(state, NOW + timedelta(hours=1))
-    assert coordination.feedback_text(text, "", state) == text
+    assert coordination_log.feedback_text(text, "", state) == text
     lines = text.splitlines()
     known = NOW.astimezone(schema.LOCAL).isoformat(timespec="seconds")
     assert f"- [{known}] DEC-001: Stream?" in lines

@@ -9,13 +9,13 @@ from datetime import datetime
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.cycle import state
+from acp_core.protocols.cycle import matters, state
 from acp_core.protocols.cycle.actions import programs
 from acp_core.protocols.cycle.actions.table import SCHEMA
 from acp_core.protocols.cycle.actions.table_conducting import RUNNING
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.conduct.spec import Spec
+from acp_core.protocols.cycle.read import orchestrator_spec
+from acp_core.protocols.cycle.read.orchestrator_spec import Spec
 from acp_core.protocols.cycle.read.selected import (
     OpenProject,
     is_damaged,
@@ -23,7 +23,6 @@ from acp_core.protocols.cycle.read.selected import (
     open_project,
 )
 from acp_core.protocols.cycle.schema import AGENTS, EXTEND_ACT, RESUME_ACT, RUN_ACT, text
-from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command_line import say
@@ -39,14 +38,14 @@ def conducting(context: Context, now: datetime) -> Action:
     """Start an orchestrator, where none runs: with the programs of before, or ones to choose."""
     opened = open_project(context, now)
     shown, root = opened.selected, str(opened.root)
-    before = specs.load(root, shown.id)
+    before = orchestrator_spec.load(root, shown.id)
     known = programs.known()
     narrowed = {"program": {"form": False}, "command": {"form": False}}
     narrowed = narrowed if before else {"program": programs.narrowed(known)["program"]}
 
     def preview(values: Values) -> Preview:
         spec = _spec(opened, values, known)
-        return _preview(spec, is_again=specs.load(root, spec.cycle) is not None)
+        return _preview(spec, is_again=orchestrator_spec.load(root, spec.cycle) is not None)
 
     def perform(values: Values) -> Outcome:
         spec = _spec(opened, values, known)
@@ -88,9 +87,9 @@ def _spec(opened: OpenProject, values: Values, known: programs.Presets) -> Spec:
     """
     root, cycle = str(opened.root), opened.find(values.cycle)
     status = text(Store(root, cycle.id).read().get("status"))
-    check(guard.of_state(opened.root, cycle.id), RUN_ACT)
+    check(matters.of_state(opened.root, cycle.id), RUN_ACT)
     process.refuse_second(root)
-    before = specs.load(root)
+    before = orchestrator_spec.load(root)
     usual = replace(before, cycle=cycle.id) if before else Spec(root, cycle.id)
     spec = programs.spec_of(values, known, usual, before is not None)
     process.check(spec)

@@ -20,9 +20,9 @@ from acp_core.protocols.cycle.actions import programs
 from acp_core.protocols.cycle.actions.conducting import follow
 from acp_core.protocols.cycle.actions.table_conducting import STARTING
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.conduct.spec import Spec
-from acp_core.protocols.cycle.read import preparation
-from acp_core.protocols.cycle.read.preparation import Preparation
+from acp_core.protocols.cycle.read.orchestrator_spec import Spec
+from acp_core.protocols.cycle.rules import preparation
+from acp_core.protocols.cycle.rules.preparation import Preparation
 from acp_core.protocols.cycle.schema import AGENTS, Object, encoded
 from acp_core.protocols.cycle.write import changes, init
 from acp_core.protocols.kit.binding import Context, Location, bound

@@ -18,18 +18,17 @@ from acp_core.model.action import Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import matters, schema
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.conduct import spec as specs
+from acp_core.protocols.cycle.read import orchestrator_spec
 from acp_core.protocols.cycle.schema import Object, encoded
-from acp_core.protocols.cycle.write import asked, guard
+from acp_core.protocols.cycle.write import asked
 from acp_core.protocols.cycle.write.store import Store, Written, finish
 from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import difference, safe
 
 _SETTLE = 0.3  # seconds in which a program that writes from its memory shows itself
-
 _ANSWER = 3.0  # seconds for which the orchestrator of another account is waited for
 
 
@@ -49,7 +48,7 @@ def preview(root: Path, id: str, act: str, values: Values, sentence: str) -> Pre
     """
     store = Store(root, id)
     before = store.read()
-    check(guard.of_state(root, id), act)
+    check(matters.of_state(root, id), act)
     after = copy.deepcopy(before)
     now = utc_now()
     asked.edit(act, vars(values))(after, now)
@@ -69,7 +68,7 @@ def _consequences(root: Path, id: str, after: Object) -> tuple[tuple[str, ...], 
         return (), ()
     if alive:
         return (safe(_elsewhere(alive)),), ()
-    if specs.load(str(root), id) is not None:
+    if orchestrator_spec.load(str(root), id) is not None:
         return (), ("no orchestrator is running: acp restarts it",)
     return (
         "no orchestrator is running: the change takes effect when you start one (acp cycle run)",
@@ -153,7 +152,7 @@ def _effect(store: Store, written: Written) -> tuple[OutcomeState, str]:
         return OutcomeState.REQUESTED, f"Written; {_elsewhere(alive)}."
     if schema.text(written.state.get("status")) != "running":
         return OutcomeState.DONE, "Done."
-    spec = specs.load(root, id)
+    spec = orchestrator_spec.load(root, id)
     if spec is None:
         message = "Written. No orchestrator is running: start one with `acp cycle run`."
         return OutcomeState.REQUESTED, message

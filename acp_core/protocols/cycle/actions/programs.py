@@ -16,8 +16,8 @@ from acp_core.agents.budgets import caps_of
 from acp_core.agents.presets import Preset
 from acp_core.model.errors import Refused
 from acp_core.person.settings import load as load_settings
-from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.conduct.spec import AT_MOST, Spec
+from acp_core.protocols.cycle.read import orchestrator_spec
+from acp_core.protocols.cycle.read.orchestrator_spec import AT_MOST, Spec
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.kit.values import Values
 
@@ -87,7 +87,7 @@ def spec_of(values: Values, offered: Presets, spec: Spec, before: bool = False) 
     if missing:
         message = f"no program for {missing}: name one with --agent, or give a command after `--`"
         raise Refused(message + (", or use --no-run" if hasattr(values, "begin") else ""))
-    return replace(spec, agents=specs.with_presets(chosen))
+    return replace(spec, agents=orchestrator_spec.with_presets(chosen))
 
 
 def _attempts(values: Values, usual: int) -> int:

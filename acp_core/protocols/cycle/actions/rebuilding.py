@@ -11,14 +11,15 @@ from typing import NamedTuple
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.protocols.cycle import matters
 from acp_core.protocols.cycle.actions.perform import state_change
 from acp_core.protocols.cycle.actions.table_conducting import REBUILDING
 from acp_core.protocols.cycle.conduct import process
+from acp_core.protocols.cycle.read import state_file
 from acp_core.protocols.cycle.read.selected import OpenProject, is_damaged, open_project
+from acp_core.protocols.cycle.read.state_file import read_state_file
 from acp_core.protocols.cycle.schema import REBUILD_ACT, Object
-from acp_core.protocols.cycle.write import guard, kept
 from acp_core.protocols.cycle.write.coordination import note
-from acp_core.protocols.cycle.write.found import read_state_file
 from acp_core.protocols.cycle.write.rebuild import rebuilt
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound
@@ -34,7 +35,7 @@ def rebuilding(context: Context, now: datetime) -> Action:
     """Make the state anew: of the cycle that is shown, where it is damaged."""
     opened = open_project(context, now)
     selected = opened.project.selected
-    damaged = selected is not None and guard.can_rebuild(opened.root, selected)
+    damaged = selected is not None and matters.can_rebuild(opened.root, selected)
 
     def preview(values: Values) -> Preview:
         made = _made(opened, values.cycle)
@@ -96,8 +97,8 @@ def _made(opened: OpenProject, id: str) -> _Made:
     found = read_state_file(store.path)
     if not found.problem and process.running(str(opened.root)):
         raise Refused("an orchestrator is running in this project: stop it first (acp stop)")
-    check(guard.of_state(store.root, store.id), REBUILD_ACT)
-    last = kept.whole(store.root, store.id) if found.problem else None
+    check(matters.of_state(store.root, store.id), REBUILD_ACT)
+    last = state_file.last_whole_state(store.root, store.id) if found.problem else None
     if last is not None:
         note(last, utc_now(), "user", "the state that acp wrote last was restored")
         return _Made(store, found.state, last, f"{_RESTORED}; {_ASIDE}")

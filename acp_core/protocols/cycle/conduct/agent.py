@@ -28,8 +28,8 @@ from acp_core.files import atomic
 from acp_core.files.claims import ClaimError
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle.conduct.delivery import Mailbox
-from acp_core.protocols.cycle.conduct.spec import Spec
-from acp_core.protocols.cycle.read import board
+from acp_core.protocols.cycle.read import board, state_file
+from acp_core.protocols.cycle.read.orchestrator_spec import Spec
 from acp_core.protocols.cycle.write import layout
 from acp_core.protocols.kit.tools import tools_in
 
@@ -138,7 +138,7 @@ class AgentRun(Assignment):
     def run(self) -> Ended:
         """Run it to its end, or find out how it ended. Never raises."""
         key = self._work.key
-        if layout.regular(self._work.result):
+        if state_file.is_regular(self._work.result):
             return read_result(self._work)
         until = time.monotonic() + self._work.timeout
         while True:

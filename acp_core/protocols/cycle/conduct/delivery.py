@@ -17,7 +17,7 @@ from acp_core.agents.live import turn
 from acp_core.agents.live.turn import Steering
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
+from acp_core.protocols.cycle.read.orchestrator_spec import ORCHESTRATOR
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write.changes import at

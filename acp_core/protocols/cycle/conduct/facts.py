@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.read import board
+from acp_core.protocols.cycle.read import board, state_file
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.write import layout
 
@@ -58,7 +58,7 @@ def read(progress: Path, agent: str, started: datetime | None) -> Facts:
     elif agent == "vas":
         path = progress / "vas" / "test-results.json"
         tests = layout.read_json(path)
-        if tests and started and layout.regular(path):
+        if tests and started and state_file.is_regular(path):
             stale = path.stat().st_mtime < (started - _SPARE).timestamp()
         tests = {} if stale else tests
     return Facts(

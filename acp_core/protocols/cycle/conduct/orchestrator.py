@@ -36,10 +36,10 @@ from acp_core.protocols.cycle.conduct import (
 )
 from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Work
 from acp_core.protocols.cycle.conduct.delivery import Mailbox
-from acp_core.protocols.cycle.conduct.spec import FINALIZE, Spec
 from acp_core.protocols.cycle.conduct.steps import Kind, Todo
 from acp_core.protocols.cycle.conduct.tasks import TaskRuns
 from acp_core.protocols.cycle.read import board
+from acp_core.protocols.cycle.read.orchestrator_spec import FINALIZE, Spec
 from acp_core.protocols.cycle.read.reports import parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.write import asked, changes, layout

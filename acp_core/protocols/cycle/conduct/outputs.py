@@ -19,8 +19,8 @@ from typing import NamedTuple
 from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle.conduct.escalation import AGAIN, ON, STOP, escalate
+from acp_core.protocols.cycle.read import state_file
 from acp_core.protocols.cycle.schema import Object, obj, text
-from acp_core.protocols.cycle.write import layout
 from acp_core.protocols.cycle.write.changes import at
 from acp_core.protocols.cycle.write.coordination import note, section
 
@@ -62,7 +62,7 @@ class Outputs:
         known = {n: d for n, d in self._known().items() if n.partition("/")[0] not in names}
         modes.private_folder(self._place)
         for agent in names:
-            for path in layout.documents(self._progress, agent):
+            for path in state_file.agent_documents(self._progress, agent):
                 data = _bytes(path)
                 if data is not None:
                     known[f"{agent}/{path.name}"] = digest = hashlib.sha256(data).hexdigest()

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from acp_core.agents import background, budgets
+from acp_core.agents import background, budgets, codec
 from acp_core.agents.conductor import Conductor
 from acp_core.agents.identity import myself
 from acp_core.agents.loop_directory import SUPPORTED, CannotClaim, LoopRunning
@@ -26,7 +26,7 @@ from acp_core.model.text import clean_line
 from acp_core.protocols import processes
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.orchestrator import Orchestrator
-from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR, Spec, save, where
+from acp_core.protocols.cycle.read.orchestrator_spec import ORCHESTRATOR, Spec, where
 from acp_core.protocols.cycle.schema import AGENTS, RUN_ACT
 from acp_core.protocols.cycle.write import layout
 from acp_core.protocols.cycle.write.store import Store
@@ -45,6 +45,7 @@ class AtWork(NamedTuple):
 
 
 _RUN = ("acp", "cycle", "run", "--cycle")
+
 _OTHERS = frozenset(value for name, value in vars(schema).items() if name.endswith("_ACT")) - {
     RUN_ACT
 }
@@ -189,3 +190,14 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+def save(spec: Spec) -> None:
+    """Keep a spec.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    at = where(spec.root)
+    at.make()
+    codec.write(at.spec, spec)

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.read.coordination_log import SEEN_AT, time_of
 from acp_core.protocols.cycle.schema import (
     AGENTS,
     DEPENDS,
@@ -27,7 +28,7 @@ from acp_core.protocols.cycle.schema import (
 from acp_core.protocols.cycle.state import independent_tasks
 from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
-from acp_core.protocols.cycle.write.coordination import SEEN, note, time_of
+from acp_core.protocols.cycle.write.coordination import note
 
 TASKS = "task_runs"  # the ids of the tasks that have runs of their own before this one
 FINALIZE, FINALIZING = "finalize", "finalizing"  # an agent's next run, or this one, only sums up
@@ -160,7 +161,7 @@ def adopt(state: Object, now: datetime) -> None:
     for key in ("pending_decisions", "blockers"):
         for each in changes.entries(state, key):
             if not time_of(each):
-                each[SEEN] = at(now)
+                each[SEEN_AT] = at(now)
 
 
 def begin_run(state: Object, now: datetime, name: str, jobs: int = 1) -> str:

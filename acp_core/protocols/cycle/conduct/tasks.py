@@ -19,12 +19,11 @@ from acp_core.agents.live.state import TurnScope
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Work, read_result
 from acp_core.protocols.cycle.conduct.delivery import Mailbox
-from acp_core.protocols.cycle.conduct.spec import Spec
-from acp_core.protocols.cycle.read import board
+from acp_core.protocols.cycle.read import board, state_file
+from acp_core.protocols.cycle.read.orchestrator_spec import Spec
 from acp_core.protocols.cycle.read.reports import PhaseResult, parse_result
 from acp_core.protocols.cycle.schema import Task
 from acp_core.protocols.cycle.state import startable
-from acp_core.protocols.cycle.write import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ class TaskRuns:
     def _work_on(self) -> Iterator[TaskRun]:
         """Have the tasks done as they can begin; gives each as it ends."""
         works = self._works()
-        ended = [_read(task, work) for task, work in works if layout.regular(work.result)]
+        ended = [_read(task, work) for task, work in works if state_file.is_regular(work.result)]
         yield from ended
         done = {each.task.id for each in ended if each.is_done}
         done |= {id for task, _ in works for id in task.depends_on} - {task.id for task, _ in works}

@@ -16,18 +16,14 @@ from acp_core.model.past import Derivation, Evidence, Files, Held
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.past import clues
 from acp_core.protocols.cycle.past.clues import Clues
-from acp_core.protocols.cycle.read import progress, scan
+from acp_core.protocols.cycle.read import coordination_log, progress, scan
 from acp_core.protocols.cycle.read.reports import PhaseResult, parse_result
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, HOME, Object, Version, encoded
 from acp_core.protocols.cycle.view import timeline
-from acp_core.protocols.cycle.write import coordination
 
 _BASE = "/".join(HOME) + "/"
-
 _COPY = re.compile(r"(.+)-v(\d{1,6}\.\d{1,6}\.\d{1,6})(\.\w+)")
-
 _HEAD = 64 << 10
-
 _BELOW = re.compile(r"\s+\S")
 
 
@@ -102,7 +98,7 @@ class _Then:
     def files(self, state: str, value: Object) -> Files:
         """All that can be told; ``state`` is the name of the state's file, "" where it is known."""
         made = dict(self._files_then())
-        feedback = f"{self._progress}coordination/{coordination.FEEDBACK}"
+        feedback = f"{self._progress}coordination/{coordination_log.FEEDBACK}"
         if state:
             present = {each for each, data in made.items() if data is not None} | {*self._there}
             then = state_then(value, self._clues, self._at, self._reports(made), present)
@@ -204,12 +200,12 @@ class _Then:
 
     def _feedback(self, name: str, then: Object, made: Files) -> Files:
         """feedback.md as our orchestrator keeps it: made of the timeline and the state."""
-        log = f"{self._progress}coordination/{coordination.TIMELINE}"
+        log = f"{self._progress}coordination/{coordination_log.TIMELINE}"
         log_then = made[log] if log in made else self._there.get(log, (None, 0.0))[0]
         held = made.get(name)
         if name not in self._known or held is None or log_then is None:
             return {}
-        return {name: coordination.feedback_text(_text(held), _text(log_then), then).encode()}
+        return {name: coordination_log.feedback_text(_text(held), _text(log_then), then).encode()}
 
 
 def _version_of(rest: str, data: bytes) -> Version | None:
@@ -227,11 +223,8 @@ _AGENT = ("started_at", "completed_at", "last_message", "error", "run", "target_
           "version", "attempts", "resumed_from")  # fmt: skip
 
 _MADE = ("made_by", "chosen_option", "made_at", "rationale", "impact", "free", "applied_at")
-
 _RESOLVED = ("resolution", "resolved_at", "resolved_by")
-
 _ENDED = ("completed_at", "failure_reason")
-
 _RECORD = ("completed_at", "resolved", "test_results", "issues_found")
 
 

@@ -23,8 +23,9 @@ from acp_core.model import (
     Visit,
 )
 from acp_core.model.text import clean_line, is_clean
-from acp_core.protocols.cycle import rules, schema, state
+from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import scan
+from acp_core.protocols.cycle.rules import checks
 from acp_core.protocols.cycle.schema import (
     AGENTS,
     DECIDE_ACT,
@@ -66,7 +67,7 @@ def snapshot(
         recheck: when to look again although nothing changes.
         obstacles: what stands in the way of writes.
     """
-    cycle, findings = project.selected, rules.check(project)
+    cycle, findings = project.selected, checks.check(project)
     if cycle is None:
         return Snapshot(
             key=key,

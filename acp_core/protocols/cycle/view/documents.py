@@ -15,12 +15,12 @@ from acp_core.model import Document, DocumentText
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import AGENTS, HOME, Cycle, Project, Version
+from acp_core.protocols.cycle.state import earlier, history
 from acp_core.protocols.kit.documents import LIMIT, document
 
 _DOCUMENTS = 1_000
 _LINES = 2_000  # of each of two texts that are compared
 _AROUND = 3  # unchanged lines that are shown around a change
-_NEAR = 4  # letters by which the name of an earlier version is known
 _MAIN = (*state.DOCUMENTS.values(), "vas/summary.md", "cd/issues.md")
 _FOLDERS = (*AGENTS, "coordination")
 
@@ -72,41 +72,6 @@ def _ordered(cycle: Cycle) -> list[File]:
     return sorted(
         cycle.files[:_DOCUMENTS], key=lambda file: order(file.name.removeprefix(cycle.progress))
     )
-
-
-History = dict[tuple[str, str], list[tuple[str, Version, File]]]
-"""Copies of earlier versions by folder and ending: stem, version, file."""
-
-
-def history(cycle: Cycle) -> History:
-    """What the ``history/`` folders hold."""
-    found: History = {}
-    for file in cycle.files:
-        folder, _, rest = file.name.removeprefix(cycle.progress).partition("/history/")
-        stem, sign, said = file.path.stem.rpartition("-v")
-        if sign and rest and "/" not in rest:
-            version = schema.version_in(said) or (0, 0, 0)
-            found.setdefault((folder, file.path.suffix), []).append((stem, version, file))
-    return found
-
-
-def earlier(cycle: Cycle, inside: str, known: History | None = None) -> list[tuple[Version, File]]:
-    """The earlier versions of a document in ``history/``, oldest first; also shortened names.
-
-    Args:
-        cycle: the cycle.
-        inside: the document's name in the progress folder.
-        known: what `history` tells, where it is asked for many documents.
-    """
-    folder, _, name = inside.partition("/")
-    stem, dot, ending = name.rpartition(".")
-    copies = (history(cycle) if known is None else known).get((folder, f"{dot}{ending}"), [])
-    found = [
-        (version, file)
-        for kept, version, file in copies
-        if kept == stem or (len(kept) >= _NEAR and stem.startswith(kept))
-    ]
-    return sorted(found, key=lambda each: (each[0], each[1].changed, each[1].name))
 
 
 def compared(cycle: Cycle) -> Iterator[Compared]:

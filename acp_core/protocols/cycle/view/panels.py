@@ -246,10 +246,10 @@ def _versions(cycle: Cycle) -> Panel:
     rows = []
     stated = {inside: state.versions(cycle).get(part) for part, inside in state.DOCUMENTS.items()}
     changed = {each.inside: each for each in documents.compared(cycle)}
-    held, copies = state.document_versions(cycle), documents.history(cycle)
+    held, copies = state.document_versions(cycle), state.history(cycle)
     for inside in sorted({*held, *changed}, key=documents.order):
         version, said = held.get(inside), stated.get(inside)
-        kept = [schema.written(each) for each, _ in documents.earlier(cycle, inside, copies)]
+        kept = [schema.written(each) for each, _ in state.earlier(cycle, inside, copies)]
         cells = (
             inside,
             schema.written(version) if version else "not given",

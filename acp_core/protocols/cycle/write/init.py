@@ -9,9 +9,9 @@ from pathlib import Path
 
 from acp_core.files import modes
 from acp_core.model.errors import Refused
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import matters, schema
 from acp_core.protocols.cycle.schema import START_ACT, Object
-from acp_core.protocols.cycle.write import changes, guard, layout
+from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, finish, stamp
 from acp_core.protocols.kit.guard import check
@@ -101,7 +101,7 @@ def create(root: Path, state: Object) -> Store:
     folder = root
     if not root.is_dir():
         raise Refused(f"{root}: no such folder")
-    check(guard.of_disk(root), START_ACT)
+    check(matters.of_disk(root), START_ACT)
     for name in schema.HOME:
         folder = folder / name
         if folder.is_symlink():

@@ -10,33 +10,25 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import json
-import os
 from pathlib import Path
-from typing import NamedTuple
 
-from acp_core.files import atomic, claims, modes
-from acp_core.files.claims import ClaimError, prepare, run_folder
-from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files import atomic, modes
+from acp_core.files.claims import ClaimError, prepare
+from acp_core.protocols.cycle.read.state_file import (
+    SharedCopy,
+    digest,
+    read_shared_copy,
+    shared_copy_path,
+)
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.write.ownership import GUARDED, Reconciled, reconcile
-
-_LIMIT = 8 << 20  # bytes: a state and its digests
 
 Known = tuple[tuple[str, str], Object]
 """The digests of the files that what was written last may stand in, and what it was."""
 
 
-class LastWritten(NamedTuple):
-    """What stands there, and whether this very account wrote it."""
-
-    known: tuple[str, str]
-    state: Object
-    mine: bool
-
-
-def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
+def remember_shared(root: Path, id: str, data: bytes, before: bytes) -> None:
     """Note what is about to be written, and sync it before that is; under the lock of the cycles.
 
     So a loss of power in between leaves a file of which it is known that acp wrote it.
@@ -50,20 +42,8 @@ def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
     record = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
     with contextlib.suppress(OSError, ClaimError):  # the file itself is right
         private = not modes.is_shared(prepare(root).stat())
-        atomic.sweep(_place(root, id))
-        atomic.replace(_place(root, id), json.dumps(record).encode(), private=private)
-
-
-def read(root: Path, id: str) -> LastWritten | None:
-    """What is noted of a cycle; None where nothing is, or it cannot be read."""
-    place = _place(root, id)
-    try:
-        mine = os.lstat(place).st_uid == claims.uid()
-        value = json.loads(read_bounded(place, _LIMIT))
-        known, state = (value["digest"], value["before"]), value["state"]
-    except (OSError, Unreadable, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return LastWritten(known, state, mine) if isinstance(state, dict) else None
+        atomic.sweep(shared_copy_path(root, id))
+        atomic.replace(shared_copy_path(root, id), json.dumps(record).encode(), private=private)
 
 
 def settle(
@@ -84,7 +64,7 @@ def settle(
         return Reconciled(disk)
     if not first:
         return Reconciled(disk) if own is None else reconcile(own[1], disk)
-    shared = read(root, id)
+    shared = read_shared_copy(root, id)
     if shared is None:  # as acp 0.1 left it: what it kept privately counts if it is the file's
         return Reconciled(disk)
     base, refused = _unguarded(disk, own, shared)
@@ -93,13 +73,8 @@ def settle(
     return reconcile(_unguarded(shared.state, own, shared)[0], disk)
 
 
-def digest(data: bytes) -> str:
-    """What tells one content of a state file from another."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def _unguarded(
-    state: Object, own: Known | None, shared: LastWritten
+    state: Object, own: Known | None, shared: SharedCopy
 ) -> tuple[Object, tuple[str, ...]]:
     """A state without what programs of this account may have eased, and what that was."""
     if own is None or not shared.mine:
@@ -113,7 +88,3 @@ def _unguarded(
         if key in own[1]:
             state[key] = copy.deepcopy(own[1][key])
     return state, eased
-
-
-def _place(root: Path, id: str) -> Path:
-    return run_folder(root) / f"last-written-{id}.json"

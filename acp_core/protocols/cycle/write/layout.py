@@ -20,6 +20,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import entries
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.read.state_file import agent_documents, is_regular
 from acp_core.protocols.cycle.schema import DOCUMENT_NAMES, FIRST_VERSION
 
 _OF_RUNS = ("messages", "phase-results", "task-results")  # what runs were told, and what they said
@@ -27,7 +28,6 @@ _VERSION = re.compile(r"\bv?(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b")
 _HEAD = 15  # lines in which a document names its version
 _LIMIT = 8 << 20
 _LOG_LIMIT = 64 << 20
-
 Memory = dict[str, tuple[int, str]]
 """What logs held: by name below the progress folder, their size and the digest of that much."""
 
@@ -64,14 +64,9 @@ def sweep(progress: Path) -> None:
                     os.unlink(entry.path)
 
 
-def regular(path: Path) -> bool:
-    """Whether it is a file of its own, and no symbolic link leads to it."""
-    return path.is_file() and not path.is_symlink() and not path.parent.is_symlink()
-
-
 def read(path: Path, limit: int = _LIMIT) -> str:
     """A file's text; "" where it is missing, a link, or cannot be read."""
-    if not regular(path):
+    if not is_regular(path):
         return ""
     try:
         return read_bounded(path, limit).decode("utf-8", "replace").removeprefix("\ufeff")
@@ -122,22 +117,13 @@ def version_of_agent(progress: Path, agent: str) -> str:
     return max((each for each in named if each), key=parts, default="")
 
 
-def documents(progress: Path, agent: str) -> list[Path]:
-    """An agent's documents: Markdown and JSON in its own folder."""
-    return [
-        Path(entry.path)
-        for entry in entries(progress / agent)
-        if entry.name.endswith((".md", ".json")) and regular(Path(entry.path))
-    ][:200]
-
-
 def listed(progress: Path, agent: str) -> list[str]:
     """An agent's files as the state lists them."""
     base = "/".join((*schema.HOME, progress.name, agent))
     return [
         f"{base}/{entry.name}"
         for entry in entries(progress / agent)
-        if not entry.name.startswith(".") and regular(Path(entry.path))
+        if not entry.name.startswith(".") and is_regular(Path(entry.path))
     ][:500]
 
 
@@ -157,7 +143,7 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
         return []
     modes.shared_folder(history)
     made = []
-    for path in documents(progress, agent):
+    for path in agent_documents(progress, agent):
         try:
             data = read_bounded(path, _LIMIT)
         except Unreadable:
@@ -178,7 +164,7 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        return read_bounded(path, _LIMIT) if regular(path) else None
+        return read_bounded(path, _LIMIT) if is_regular(path) else None
     except Unreadable:
         return None
 
@@ -225,7 +211,7 @@ def watch_logs(progress: Path, known: Memory) -> tuple[Memory, list[str]]:
             path = Path(entry.path)
             if not entry.name.endswith((".log", ".ndjson")) and entry.name != "timeline.md":
                 continue
-            if not regular(path):
+            if not is_regular(path):
                 continue
             try:
                 data = read_bounded(path, _LOG_LIMIT)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.read import state_file
 from acp_core.protocols.cycle.schema import (
     AGENTS,
     DOCUMENT_NAMES,
@@ -43,7 +44,7 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
         Refused: no agent has left a document, and the old state is whole or cannot be read.
     """
     is_partial = bool(old) and what_is_lacking(old or {}) != ""  # it is only not whole
-    if not is_partial and not any(layout.documents(progress, name) for name in AGENTS):
+    if not is_partial and not any(state_file.agent_documents(progress, name) for name in AGENTS):
         raise Refused(f"{progress.name} has no documents to rebuild from")
     state = first_state(id, now, _description(progress, id))
     state["coordination"] = {}  # no line says that it was created just now
@@ -110,11 +111,11 @@ def _preserved(state: Object, before: Object, name: str) -> str:
 def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
     """What an agent has left: its first document says that it had its turn."""
     version = layout.version_of_agent(progress, name)
-    there = layout.regular(progress / name / DOCUMENT_NAMES[name][0])
+    there = state_file.is_regular(progress / name / DOCUMENT_NAMES[name][0])
     if name == "ep":
-        there = there or layout.regular(progress / name / "plan.json")
+        there = there or state_file.is_regular(progress / name / "plan.json")
     if name == "vas":
-        there = there or layout.regular(progress / name / "test-results.json")
+        there = there or state_file.is_regular(progress / name / "test-results.json")
     made: Object = {
         "status": "completed" if there else "idle",
         "output_files": layout.listed(progress, name),

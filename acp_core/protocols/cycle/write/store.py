@@ -22,17 +22,16 @@ from acp_core.files import atomic
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
-from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.read import scan
+from acp_core.protocols.cycle import matters, schema
+from acp_core.protocols.cycle.read import scan, state_file
+from acp_core.protocols.cycle.read.state_file import LIMIT, StateFile, read_state_file
 from acp_core.protocols.cycle.schema import REBUILD_ACT, Object, encoded
-from acp_core.protocols.cycle.write import coordination, guard, kept, last_written, ownership
-from acp_core.protocols.cycle.write.found import LIMIT, StateFile, read_state_file
+from acp_core.protocols.cycle.write import coordination, kept, last_written, ownership
 from acp_core.protocols.kit.guard import check, refusal
 
 _PATIENCE = 2.0  # seconds for which a file that cannot be parsed counts as being written
 _STEP = 0.05
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+08:00")
-
 Change = Callable[[Object], None]
 """Changes a state in place; raises Refused where that is not possible."""
 
@@ -98,7 +97,7 @@ class Store:
         """
         found = self._settled()
         if found.problem:
-            raise Refused(refusal(guard.of_problem(self.root, self.id, found.problem)))
+            raise Refused(refusal(matters.of_problem(self.root, self.id, found.problem)))
         return found.state
 
     def _settled(self) -> StateFile:
@@ -118,7 +117,7 @@ class Store:
         """
         with self.locked():
             data = encoded(state)
-            kept.remember(self.root, self.id, data, b"")
+            kept.remember_copies(self.root, self.id, data, b"")
             try:
                 atomic.create(self.path, data)
             except FileExistsError:
@@ -147,7 +146,7 @@ class Store:
             read = self._settled()
             restored = "" if act else self._restored(read)
             read = read_state_file(self.path) if restored else read
-            check(guard.of_problem(self.root, self.id, read.problem), act)
+            check(matters.of_problem(self.root, self.id, read.problem), act)
             atomic.sweep(self.path)
             disk, data = read.state, read.data
             found = ownership.Reconciled(disk) if act else self._reconciled(disk, data)
@@ -165,13 +164,13 @@ class Store:
             change(state)
             if state == before and not found.refused and not found.merged:
                 if not act and not self._conducts:  # adopted: nobody undoes it from here on
-                    kept.remember(self.root, self.id, data, data)
+                    kept.remember_copies(self.root, self.id, data, data)
                     self._conducts = True
                 return Written(before, state)
             self._conducts = self._conducts or not act
             finish(state, now)
             new = encoded(state)
-            kept.remember(self.root, self.id, new, data)
+            kept.remember_copies(self.root, self.id, new, data)
             atomic.replace(self.path, new)
             coordination.flush(self.progress, state)
             lost = self._now() != new
@@ -182,8 +181,8 @@ class Store:
 
         What stands there is kept beside it. "" where nothing is wrong, or nothing to put back.
         """
-        last = kept.whole(self.root, self.id) if found.problem else None
-        if last is None or self.path.is_symlink() or guard.of_disk(self.root):
+        last = state_file.last_whole_state(self.root, self.id) if found.problem else None
+        if last is None or self.path.is_symlink() or matters.of_disk(self.root):
             return ""
         aside = self._set_aside("damaged", found.data)
         atomic.replace(self.path, encoded(last))
@@ -207,12 +206,12 @@ class Store:
             OSError: it cannot be written.
         """
         with self.locked():
-            check(guard.of_state(self.root, self.id), REBUILD_ACT)
+            check(matters.of_state(self.root, self.id), REBUILD_ACT)
             old = self._now()
             finish(state, now)
             new = encoded(state)
             self._set_aside("before-rebuild", old)
-            kept.remember(self.root, self.id, new, old)
+            kept.remember_copies(self.root, self.id, new, old)
             atomic.replace(self.path, new)
             coordination.flush(self.progress, state)
 
@@ -231,7 +230,7 @@ class Store:
         return revision < (schema.count(written.state.get("revision")) or 0)
 
     def _reconciled(self, disk: Object, data: bytes) -> ownership.Reconciled:
-        own = kept.read(self.root, self.id)
+        own = state_file.read_own_copy(self.root, self.id)
         first = not self._conducts
         return last_written.settle(self.root, self.id, disk, data, own, first=first)
 

@@ -88,17 +88,6 @@ def where(root: str) -> LoopDirectory:
     return place(root, ORCHESTRATOR)
 
 
-def save(spec: Spec) -> None:
-    """Keep a spec.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    at = where(spec.root)
-    at.make()
-    codec.write(at.spec, spec)
-
-
 def load(root: str, cycle: str = "") -> Spec | None:
     """The kept spec, of this cycle where one is named; None where there is none that can be used."""
     try:

@@ -1,11 +1,15 @@
-"""How a cycle gets stuck, and what a person can do about it.
+"""What stands in the way of a cycle: how it gets stuck, what refuses writes to it, and what a person can do.
 
-Each cause is a small function of what was read and of a `DiagnosisContext`. Source: development cycle
-specification, "Dependency Resolution", "Conflict Resolution" and "Escalation Path".
+Causes are small functions of what was read and of a `DiagnosisContext`. What refuses writes (a state
+that is lost or damaged, a disk that is closed) the writes ask for under their lock (`of_state`), and
+the Snapshot carries the same (`of_cycle`), so that what is refused, what is offered and what
+`acp why` tells agree. Source: development cycle specification, "Shared State File", "Dependency
+Resolution", "Conflict Resolution" and "Escalation Path".
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +17,12 @@ from pathlib import Path
 from acp_core.files import claims
 from acp_core.model import Cause
 from acp_core.model.format import count, dated
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
-from acp_core.protocols.cycle import state
-from acp_core.protocols.cycle.conduct import spec as specs
-from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.read import orchestrator_spec, scan, state_file
+from acp_core.protocols.cycle.read.orchestrator_spec import ORCHESTRATOR
+from acp_core.protocols.cycle.read.state_file import read_state_file
 from acp_core.protocols.cycle.schema import (
     ACCEPT_ACT,
     AGENTS,
@@ -26,14 +32,17 @@ from acp_core.protocols.cycle.schema import (
     FEEDBACK_ACT,
     LIMIT_ACT,
     PAUSE_ACT,
+    REBUILD_ACT,
     RERUN_ACT,
     RESOLVE_ACT,
     RESUME_ACT,
     RUN_ACT,
+    SELECT_ACT,
+    START_ACT,
     STOP_ACT,
     Cycle,
 )
-from acp_core.protocols.cycle.write import guard
+from acp_core.protocols.kit import guard
 from acp_core.protocols.kit import guard as kit
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
@@ -72,7 +81,7 @@ def _cause(cycle: Cycle, code: str, what: str, headline: str, **more: object) ->
 def _damaged(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
     """The state file is lost or damaged, and nobody is just writing it: since when that is so."""
     for each in case.snapshot.obstacles:
-        if each.code == guard.STATE:
+        if each.code == STATE:
             written = f"last written {dated(cycle.record.file.changed)}"
             made = kit.cause(replace(each, evidence=(*each.evidence, written)))
             yield made if cycle.lost else replace(made, since=cycle.record.file.changed)
@@ -234,7 +243,7 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cau
         return
     if claims.seen(root, claims.CONDUCT).held:  # another account's
         return
-    known = specs.load(str(root), cycle.id)
+    known = orchestrator_spec.load(str(root), cycle.id)
     if known is not None and loop is not None:
         if not case.clock.over(cycle.last_write, case.patience.scaled(case.patience.settle)):
             return
@@ -342,3 +351,74 @@ def _patience(case: DiagnosisContext) -> float:
 
 def _agent(name: str) -> str | None:
     return name.lower() if name.lower() in AGENTS else None
+
+
+STATE = "A5"  # the code of a state that is lost or damaged
+_ELSEWHERE = frozenset({SELECT_ACT, START_ACT})  # acts that leave this cycle's state alone
+_UNWRITTEN = frozenset({SELECT_ACT})  # acts that write nothing into the project
+
+
+def of_cycle(root: Path, cycle: Cycle) -> tuple[Obstacle, ...]:
+    """What stands in the way of writes to a cycle, as it was read.
+
+    A file that is just being written is granted its moment.
+    """
+    problem = "" if scan.young(cycle.record, cycle.now) else state.state_problem(cycle)
+    return of_problem(root, cycle.id, problem)
+
+
+def of_state(root: Path, id: str) -> tuple[Obstacle, ...]:
+    """What stands in the way of writes to a cycle, as it stands now."""
+    return of_problem(root, id, read_state_file(_file(root, id)).problem)
+
+
+def of_problem(root: Path, id: str, problem: str) -> tuple[Obstacle, ...]:
+    """What stands in the way where this is wrong with the state file; "" for nothing."""
+    return (*_of_state(root, id, problem), *of_disk(root))
+
+
+def of_disk(root: Path) -> tuple[Obstacle, ...]:
+    """Whether nothing can be written into a project's cycles; before there are any, into it."""
+    home = scan.home(root)
+    found = guard.disk(home or root)
+    return (replace(found, allowed=_UNWRITTEN),) if found else ()
+
+
+def _file(root: Path, id: str) -> Path:
+    return root.joinpath(*schema.HOME, f"{id}.json")
+
+
+def _of_state(root: Path, id: str, problem: str) -> Iterator[Obstacle]:
+    if not problem:
+        return
+    name = clean_line(f"{id}.json")
+    if _file(root, id).is_symlink():
+        cure, remedy = f"replace {name} with the file itself", ""
+    elif _is_left(root, id):
+        words = ("acp", "cycle", "rebuild", "--folder", str(root), "--cycle", id)
+        cure, remedy = clean_line(" ".join(map(shlex.quote, words)), 8192), REBUILD_ACT
+    else:
+        cure, remedy = f"restore {name} from your own copy, or remove what is left of the cycle", ""
+    yield Obstacle(
+        STATE,
+        clean_line(f"the state file {name} {problem}"),
+        cure,
+        allowed=_ELSEWHERE | ({REBUILD_ACT} if remedy else frozenset()),
+        remedy=remedy,
+        given=(("cycle", id),) if remedy else (),
+        evidence=(clean_line(f"{'/'.join(schema.HOME)}/{name}"),),
+        key=clean_line(f"{STATE}:{id}:{problem}"),
+    )
+
+
+def can_rebuild(root: Path, cycle: Cycle) -> bool:
+    """Whether a cycle's state is lost or damaged, and can be made anew."""
+    return any(each.remedy == REBUILD_ACT for each in of_cycle(root, cycle))
+
+
+def _is_left(root: Path, id: str) -> bool:
+    """Whether anything is left of which a state can be made anew."""
+    file = _file(root, id)
+    if state_file.last_whole_state(root, id) is not None or read_state_file(file).state:
+        return True
+    return any(state_file.agent_documents(file.with_suffix(".progress"), name) for name in AGENTS)
