@@ -11,13 +11,9 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.text import clean_line
 
 FILE = "mirror.json"
-
 """In a reader's folder: whose collaboration it shows, and the files of it."""
-
 PLACE = ".acp/mirror"
-
 """In a reader's folder: where the files lie, out of the way of discovery."""
-
 _LARGEST = 2 << 20  # bytes of the former
 
 

@@ -192,6 +192,7 @@ _TO_DECIDE = {
     "failed_acceptance": "correct or reject the result of {}",
     "failed": "decide how to proceed after the last attempt of {}",
 }
+"""What you are to do about a turn that came to nothing, by its status."""
 
 
 def run_waiting(run: Run) -> tuple[model.Turn, ...]:
@@ -320,3 +321,4 @@ def goes_on(line: schema.Object) -> bool:
 
 
 ESCALATION_RESOLVED = "escalation_resolved"
+"""What the ledger calls it that a human resolved what had blocked the run."""

@@ -504,7 +504,7 @@ ASKED_BEFORE = {
     "before_acceptance": ACCEPT,
     "before_gate": APPROVE_GATE,
 }
-
+"""The phases in which a blocking hook is asked before an act, and that act."""
 BLOCKING = "blocking"
 
 

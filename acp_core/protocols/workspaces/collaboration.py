@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account has agents at work
-
 _TOGETHER = ("manifest.json", "triage.json", "conflicts.json", JOURNAL)
 
 

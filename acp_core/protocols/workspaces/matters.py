@@ -511,9 +511,8 @@ ACTS = {
     "stalled": TRIAGE_ACT,
     "waiting": DISPATCH_ACT,
 }
-
+"""By what a need of this code is answered."""
 _UNREADABLE = "A5"
-
 _CURES = frozenset({REPAIR_ACT, STOP_ACT})
 
 

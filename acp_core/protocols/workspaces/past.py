@@ -19,9 +19,7 @@ from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import Dispatch, Run, encode
 
 Object = dict[str, Any]
-
 _EMPTY = ".gitkeep"  # what stands in a workspace in which nothing was written
-
 _CONFLICT = ("id", "agents", "topic", "category", "files", "found_by", "at", "why")
 
 

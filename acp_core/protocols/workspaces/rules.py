@@ -166,7 +166,6 @@ _OUTPUT = re.compile(
 )
 
 _WRITE = re.compile(r"^You may write only to paths within:[ \t]*(\S[^\n]*?)[ \t]*$", re.M)
-
 _TASK = re.compile(r"^YOUR TASK:[ \t]*\n(.*?)(?=^[A-Z][A-Z ]+:|\Z)", re.M | re.S)
 
 
@@ -222,11 +221,8 @@ def b55(run: Run) -> Findings:
 
 
 PROMPT_RULES = (b50, b51, b52, b53, b54, b55)
-
 _REQUIRED = ("status", "agent", "task_id", "files_written", "summary", "errors")
-
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
-
 Value = dict[str, object]
 
 
@@ -359,11 +355,8 @@ def _pairs(run: Run) -> Iterator[tuple[Agent, Value, File]]:
 
 
 RETURN_RULES = (b20, b21, b22, b23, b24, b25, b26, b27, b28, b29, b30, b31, b32)
-
 _MANY = 0.2  # the share of partial and failed agents that tells of too many agents
-
 _INPUT = re.compile(r"^[-*]\s*`?(/[^\n`]*?)`?(?:[:,;][ \t][^\n]*)?[ \t]*\(required\)", re.M | re.I)
-
 _STAMPED = re.compile(r"-\d{8}-\d{4}\.")
 
 
@@ -519,11 +512,8 @@ def _file(run: Run) -> File | None:
 
 
 RUN_RULES = (b36, b37, b38, b39, b40, b41, b42, b43, b44, b45, b46, b47, b48, b49)
-
 _KEYS = frozenset({"agent", "task_id", "status", "completed_at", "outputs"})
-
 _OURS = frozenset({"errors", "notes", "summary", "started_at", "attempt"})
-
 _SLACK = timedelta(seconds=schema.TORN_SECONDS)
 
 
@@ -755,11 +745,8 @@ def about(finding: Finding, run: Run) -> str:
 
 
 _AGAIN = "Rerun the agent with feedback that names the fault."
-
 _PROMPT = "Name the fault in the agent's next prompt."
-
 _MEND = "Repair the run: acp moves unreadable files aside and rebuilds what it can."
-
 _HARMLESS = "No action needed."
 
 _FILES: dict[str, tuple[str, str]] = {
@@ -849,7 +836,6 @@ _INTEGRATION: dict[str, tuple[str, str]] = {
 }
 
 UNSEEN = "B69"
-
 CODES = _FILES | _RUN | _INTEGRATION | {UNSEEN: UNSEEN_TEXT}
 
 ACTIONS = {
@@ -859,5 +845,4 @@ ACTIONS = {
     "B65": RESOLVE_ACT,
     **dict.fromkeys(("B36", "B37", "B38", "B39"), REPAIR_ACT),
 }
-
 """The action that mends it; its form begins with the agent that is asked about first."""

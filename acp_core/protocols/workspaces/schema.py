@@ -26,9 +26,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 
 Decoded = TypeVar("Decoded")
-
 Object = dict[str, object]
-
 _LENIENT = Decoder(most=10_000)
 
 
@@ -213,11 +211,8 @@ class Integration:
 
 
 FOLDERS = ("agent-workspaces", "workspaces")  # the second stands in the section on handoffs
-
 SHARED, COORD, SCRATCH = "shared", ".coord", "scratch"
-
 HISTORY = "history"  # in COORD: the statuses and returns of earlier attempts, by agent and number
-
 SUCCESS, PARTIAL, FAILURE = "success", "partial", "failure"
 
 WORDS = {
@@ -235,17 +230,11 @@ DECISIONS = {
 }
 
 CATEGORIES = ("factual", "coverage", "format")  # of conflicts
-
 GROUNDS = ("specific", "sourced", "consistent")  # why a version of a fact holds
-
 NAMINGS = ("plain", "prefixed")  # how outputs are called
-
 FINALS = ("md", "txt", "json")  # the forms of a final output
-
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
-
 STALL_SECONDS = 20 * 60.0
-
 DEEPEST = 1  # the level of a manager's run: no other run stands in the workspaces of its agents
 
 
@@ -481,33 +470,19 @@ class Run:
 
 
 CREATE_ACT = "create"
-
 DISPATCH_ACT = "dispatch"
-
 TRIAGE_ACT = "triage"
-
 RERUN_ACT = "rerun"
-
 STOP_ACT = "stop"
-
 ADD_ACT = "add"
-
 COMPARE_ACT = "compare"
-
 DISPUTE_ACT = "dispute"
-
 RESOLVE_ACT = "resolve"
-
 DISMISS_ACT = "dismiss"
-
 ORDER_ACT = "order"
-
 DRAFT_ACT = "draft"
-
 SYNTHESISE_ACT = "synthesise"
-
 FINISH_ACT = "finish"
-
 REPAIR_ACT = "repair"
 
 EVERY_ACT = frozenset(
@@ -527,11 +502,8 @@ EVERY_ACT = frozenset(
 )
 
 _EXTENSION = re.compile(r"[A-Za-z0-9]{1,10}")
-
 _LONGEST_TEXT = 4_000  # characters of a text in a prompt
-
 _MOST_AGENTS = 200  # agents of a run
-
 Planned = TypeVar("Planned", "Task", "Plan")
 
 
@@ -791,9 +763,7 @@ def _line(text: str) -> str:
 
 
 _FENCE = re.compile(r"```[A-Za-z]*\s*\n?|```")
-
 _LONGEST_RETURN = 200  # objects that are tried
-
 _FIRST_LINES = re.compile(r"\A\s*STATUS:[ \t]*(\S+)[^\n]*\n((?:[A-Z_]+:[^\n]*(?:\n|\Z))*)")
 
 
@@ -835,9 +805,7 @@ def _first_lines(said: str) -> dict[str, object] | None:
 
 
 ORCHESTRATOR = "orchestrator"
-
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
 _RESERVED = frozenset({SHARED, SCRATCH, ORCHESTRATOR, "integration"})
 
 

@@ -25,7 +25,6 @@ STEPS = (
 )
 
 OVERWRITTEN = "overwritten"  # another agent changed its status or an output
-
 DOUBTFUL = (OVERWRITTEN, "inconsistent")  # what such an agent says is not what its files say
 
 # what agents and their status files say of each other and does not go together
@@ -209,7 +208,6 @@ def of_run(run: Run) -> str:
 
 
 _SLACK = timedelta(seconds=schema.TORN_SECONDS)
-
 _TICK = timedelta(milliseconds=10)  # the manifest's times are cut to milliseconds
 
 

@@ -51,7 +51,6 @@ _RUN_STATE = (
 )
 
 _BESIDES = (schema.REPO_DECISIONS, schema.ESCALATIONS, RUN_HISTORY, HOOK_AUDIT)
-
 _RUN_FOLDERS = ("", ".agentxchain", ".agentxchain/staging", ".agentxchain/dispatch/turns")
 
 

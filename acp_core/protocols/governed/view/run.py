@@ -29,9 +29,6 @@ from acp_core.protocols.governed.view import panels
 from acp_core.protocols.governed.view.panels import TONES
 
 RECHECK = timedelta(seconds=5)
-"""What the ledger calls it that a human resolved what had blocked the run."""
-
-"""What you are to do about a turn that came to nothing, by its status."""
 
 
 def run_snapshot(

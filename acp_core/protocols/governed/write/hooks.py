@@ -53,7 +53,6 @@ from acp_core.protocols.governed.state import OPERATION_MARK, format_time
 from acp_core.protocols.governed.write.opened import hold_files, log_line
 
 _LONGEST = 500  # characters of a hook's message
-"""The phases in which a blocking hook is asked before an act, and that act."""
 
 
 class Ended(NamedTuple):

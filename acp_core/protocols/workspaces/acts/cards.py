@@ -273,7 +273,6 @@ def _plain(file: File, agent: Agent) -> str:
 
 
 _MOST = 50  # cards of a kind
-
 _SIDES = 5  # versions of which one can be kept
 
 _LABELS = {
@@ -317,7 +316,6 @@ def run_cards(folder: str, known: Sequence[Document], now: datetime) -> tuple[Ca
 
 
 Known = dict[str, Document]
-
 Findings = tuple[Finding, ...]
 
 

@@ -199,7 +199,6 @@ def stopping(context: Context, now: datetime) -> Action:
 
 
 NOBODY = "nobody"
-
 _PLAN = 4 << 20  # bytes of a plan
 
 

@@ -25,7 +25,6 @@ from acp_core.protocols.workspaces.schema import (
 )
 
 NO_CHANNEL = "A running sub-agent takes no messages: feedback goes into its next prompt."
-
 WHO = Field("agent", "Agent", "Name the agent.", Kind.CHOICE, required=True, position=True)
 
 START = Field(
@@ -53,11 +52,8 @@ PROGRAM_FIELDS = (
     ),
     fast_args.MODEL._replace(help="Choose the model [default: the program's own]."),
 )  # fmt: skip
-
 """The program that works: a form asks for a preset or a command; see `binding.chosen_program`."""
-
 _ROOM = "acp_core.protocols.workspaces.acts"
-
 _QUERIES = "acp_core.protocols.workspaces.queries"
 
 WORKED = (
@@ -516,7 +512,6 @@ OFFERED = (
     STOPPING,
     REPAIRING,
 )
-
 """What a person can do in a run, most useful first."""
 
 COMMANDS = Commands(

@@ -225,7 +225,6 @@ def stop_agent(folder: str | Path, agent: str, *, grace: float = GRACE) -> Stopp
 
 
 STEP = 0.25  # seconds between two looks
-
 _AGAIN = 3  # times that a watcher who was killed is replaced
 
 

@@ -47,11 +47,8 @@ from acp_core.protocols.workspaces.write import step
 from acp_core.protocols.workspaces.write.step import locked
 
 LINGER = 60.0  # seconds that a program may go on after its status file was written
-
 _LOOK = 0.5  # seconds between two looks at what people decided
-
 VARIABLE = "ACP_WORKSPACES_TASK"  # tells a program, and whoever looks for it, what it is for
-
 _OVER = ("gap", "skip", "orchestrator-does", "rerun")
 
 
@@ -256,13 +253,9 @@ def _entry(place: Layout, agent: str) -> tuple[Object, Task]:
 
 
 GUARDED_FILES = 20_000  # files of a tree that are compared
-
 MOST_CHANGES = 50  # changes that are told of
-
 _BYTES = 32 << 20
-
 Tree = dict[str, list[int]]
-
 """Name relative to the run -> size, time of the last change in ns, inode."""
 
 

@@ -40,7 +40,6 @@ from acp_core.protocols.workspaces.schema import (
 )
 
 Object = dict[str, Any]
-
 Entries = dict[str, Object]
 
 
@@ -180,15 +179,10 @@ def prompt_file(place: Layout, entry: Object, task: Task) -> Path:
 
 
 _TASK = re.compile(r"^YOUR TASK:[ \t]*\n(.*?)(?=\n[ \t]*\n|^[A-Z][A-Z ]+:|\Z)", re.M | re.S)
-
 _OUTPUT = re.compile(r"^Write your primary output to:[ \t]*(\S[^\n]*?)[ \t]*$", re.M)
-
 _INPUTS = re.compile(r"^INPUTS:[ \t]*\n(.*?)(?=^[A-Z][A-Z ]+:|\Z)", re.M | re.S)
-
 _STAMPED = re.compile(r"-output-(\d{8}-\d{4})\.")
-
 _EXTENSION = re.compile(r"[A-Za-z0-9]{1,10}")
-
 _LONGEST_TASK = 4_000  # characters of a task
 
 

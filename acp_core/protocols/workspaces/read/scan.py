@@ -32,17 +32,11 @@ from acp_core.protocols.workspaces.schema import (
 )
 
 LIMIT = 1 << 20  # bytes of one file that are read
-
 FILES = 5_000  # files of a run that are looked at
-
 _STAMP = re.compile(r"-output-(\d{8}-\d{4})\.[^/]*$")
-
 _NAMED = re.compile(r"^AGENT NAME:[ \t]*(.+?)[ \t]*$", re.M)
-
 _TASK = re.compile(r"^TASK ID:[ \t]*(.+?)[ \t]*$", re.M)
-
 _KEPT = re.compile(r"-(\d{8}-\d{4})$")
-
 Decisions = dict[str, list[tuple[int | None, str]]]
 
 
@@ -387,9 +381,7 @@ def _files(root: Path, base: Path) -> Iterator[File]:
 
 
 _MOST_FOLDERS = 200  # folders that detection looks into
-
 _STATUS_BYTES = 1 << 20  # bytes of a status file
-
 _SIGN = re.compile(rb'"(?:agent|task_id)"')
 
 

@@ -38,7 +38,6 @@ _TONES = {
 }
 
 _WRITTEN = 3  # the column of the last write
-
 _EARLIER = 5  # earlier attempts of an agent that are shown
 
 
@@ -191,14 +190,9 @@ def _conflicts(run: Run) -> Panel:
     )
 
 
-"""By what a need of this code is answered."""
-
 _COMPARED = 4  # outputs of which the topics are shown
-
 _TOPICS = 60  # topics that are shown
-
 _LINES = 400  # lines of a text that are compared
-
 Lines = list[str]
 
 

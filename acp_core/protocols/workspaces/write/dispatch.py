@@ -214,7 +214,6 @@ def _stamp(manifest: Manifest, task: Task, now: datetime) -> str:
 
 
 RERUN_DECISION = "rerun"
-
 _LONGEST = 4_000
 
 

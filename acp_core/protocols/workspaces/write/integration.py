@@ -50,11 +50,8 @@ from acp_core.protocols.workspaces.write import dispatch
 from acp_core.protocols.workspaces.write.step import Step
 
 METADATA = "## Integration metadata"
-
 _KEY = "integration_metadata"
-
 _NAME = "final-output"
-
 Object = dict[str, Any]
 
 
