@@ -89,7 +89,7 @@ def test_folders_that_cannot_be_made_are_told(
 def test_it_says_whether_locks_can_be_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, state: State, said: str
 ) -> None:
-    monkeypatch.setattr(checks.mounts, "kind", lambda path, mounts: kind)
+    monkeypatch.setattr(checks.locked, "kind", lambda path, mounts: kind)
     check = named(list(checks.watching([str(tmp_path)])), str(tmp_path))
     assert check.state is state
     assert said in check.advice

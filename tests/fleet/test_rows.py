@@ -225,7 +225,11 @@ async def test_what_changes_unseen_while_many_are_recalled_is_looked_at_after_it
 
     monkeypatch.setattr(snapshot_cache.SnapshotCache, "recall", slow)
     monkeypatch.setattr(Watcher, "replace", lambda *given: None)
-    for module, name in ((fleet_watching, "LEAST"), (live, "NET"), (readings, "PATIENCE")):
+    for module, name in (
+        (fleet_watching, "LEAST_BETWEEN_LOOKS"),
+        (live, "NET"),
+        (readings, "PATIENCE"),
+    ):
         monkeypatch.setattr(module, name, 10 * PATIENCE)
     one = work / f"c{FIRST + 1}"  # it is recalled before the last one
     reader = Reader(Fleet([work], rows=True))

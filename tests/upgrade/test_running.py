@@ -85,7 +85,7 @@ def test_every_name_by_which_a_process_was_started_is_known() -> None:
     for line in lines():
         ended = start(*line)
         assert "No module named" not in ended.stderr, line
-        assert ended.returncode in (1, 2), line
+        assert ended.returncode in (0, 1, 2), line  # a supervisor that serves nobody ends well
     assert {former(each)[-1] for each in processes.ALL} == NAMES_0_2
     assert {name for _, name in lines()} <= NAMES_0_2
 

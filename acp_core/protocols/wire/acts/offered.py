@@ -437,7 +437,7 @@ _TOLD = frozenset({"peer", "text", "context", "new_task"})
 
 PEERS = table.PEERS._replace(
     sentence="List your peers: their ids, names, and whether they are connected.",
-    answer=f"{_HERE}:peers",
+    answer=f"{_HERE}:list_own_peers",
     fields=(PLACE, WHO),
     by=By.PARTICIPANT,
 )
@@ -445,7 +445,7 @@ PEERS = table.PEERS._replace(
 SEND_MESSAGE = table.SENDING._replace(
     name="send_message",
     sentence="Send a text to one of your peers; it is delivered when an absent peer returns.",
-    bind=f"{_HERE}:sending",
+    bind=f"{_HERE}:sending_as_agent",
     fields=(WHO, *(each for each in table.SENDING.fields if each.name in _TOLD)),
     by=By.PARTICIPANT,
     run="",
