@@ -129,8 +129,8 @@ def main(seconds: str, seed: str, corpus: str) -> None:
     atheris.Fuzz()
 
 
+GUIDED = Campaign("atheris", "fuzzing of all parsers that follows the lines reached", cases)
+
+
 if __name__ == "__main__":
     main(*sys.argv[1:4])
-
-
-GUIDED = Campaign("atheris", "fuzzing of all parsers that follows the lines reached", cases)

@@ -188,10 +188,6 @@ def main() -> int:
     )
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 def save(spec: Spec) -> None:
     """Keep a spec.
 
@@ -201,3 +197,7 @@ def save(spec: Spec) -> None:
     at = where(spec.root)
     at.make()
     codec.write(at.spec, spec)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

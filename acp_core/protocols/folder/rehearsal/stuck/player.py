@@ -110,9 +110,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
 _OVER = ("completed", "blocked")
 
 
@@ -352,3 +349,7 @@ TROUBLES: dict[str, Trouble] = {
         lingering,
     )
 }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
