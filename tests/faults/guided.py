@@ -58,7 +58,7 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
     from acp_core.files import markdown
     from acp_core.model.text import clean, clean_line
     from acp_core.protocols.cycle import schema as cycle
-    from acp_core.protocols.cycle.read import reports
+    from acp_core.protocols.cycle.read import progress
     from acp_core.protocols.folder import schema
     from acp_core.protocols.folder.schema import documents
     from acp_core.protocols.governed import schema as governed
@@ -97,8 +97,8 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
     yield wire
     yield times
     for work in (documents.scan_readiness, documents.scan_review, documents.scan_conclusion,
-                 documents.scan_decisions, markdown.headings, workspaces_schema.parse_return, reports.parse_result,
-                 reports.typed, clean, clean_line, lambda t: list(markdown.check_boxes(t))):  # fmt: skip
+                 documents.scan_decisions, markdown.headings, workspaces_schema.parse_return, progress.parse_result,
+                 progress.typed, clean, clean_line, lambda t: list(markdown.check_boxes(t))):  # fmt: skip
         yield text(work)
     yield from _streams(printed)
 

@@ -42,7 +42,7 @@ def write(kind: str, folder: str, name: str, said: str) -> int:
         from acp_core.protocols.governed.acts.table import COMMANDS
 
         return COMMANDS.main(["talk", folder, "--text", said, "--as", name])
-    from acp_core.protocols.cycle.actions.table import COMMANDS
+    from acp_core.protocols.cycle.acts.table import COMMANDS
 
     return COMMANDS.main(["feedback", "cd", said, "--folder", folder])
 

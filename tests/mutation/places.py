@@ -17,7 +17,7 @@ ROOMS = (
 GUARDS = (
     "acp_core/files/atomic.py", "acp_core/files/claims.py", "acp_core/files/locked.py",
     "acp_core/files/sync.py",
-    "acp_core/protocols/cycle/matters.py", "acp_core/protocols/cycle/write/ownership.py",
+    "acp_core/protocols/cycle/matters.py", "acp_core/protocols/cycle/write/store.py",
     "acp_core/protocols/folder/read/checkpoint.py",
     "acp_core/protocols/folder/matters/causes.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
     "acp_core/protocols/governed/rules/guard.py", "acp_core/protocols/governed/read/own_writes.py",

@@ -19,18 +19,17 @@ from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.cycle import matters, schema, state
-from acp_core.protocols.cycle.read import memory, scan, selected
-from acp_core.protocols.cycle.read.memory import Seen
+from acp_core.protocols.cycle.read import progress, scan
+from acp_core.protocols.cycle.read.progress import Seen
 from acp_core.protocols.cycle.rules.codes import UNSEEN
 from acp_core.protocols.cycle.schema import Object, Project
-from acp_core.protocols.cycle.view import build, documents
-from acp_core.protocols.cycle.view import story as past
+from acp_core.protocols.cycle.view import build, panels
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import steadily, with_parts_of
 
 if TYPE_CHECKING:
-    from acp_core.protocols.cycle.read.selected import OpenProject
+    from acp_core.protocols.cycle.read.scan import OpenProject
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account conducts
@@ -72,7 +71,7 @@ class Cycles(Collaboration):
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
-        files, wanted = scan.listed(self._root), selected.wanted(self._root)
+        files, wanted = scan.listed(self._root), scan.wanted(self._root)
         conducts = claims.seen(self._root, claims.CONDUCT)
         signature = files, wanted, matters.of_disk(self._root), conducts
         last = self._last
@@ -116,7 +115,9 @@ class Cycles(Collaboration):
 
     def _remembered(self, project: Project) -> Project:
         """The reading, with what is seen against the earlier ones."""
-        seen = {each.id: memory.remember(each, self._seen.get(each.id)) for each in project.cycles}
+        seen = {
+            each.id: progress.remember(each, self._seen.get(each.id)) for each in project.cycles
+        }
         self._seen |= seen
         violations = {id: each.violations for id, each in seen.items() if each.violations}
         gone = seen[project.selected.id].gone if project.selected else ()
@@ -124,26 +125,26 @@ class Cycles(Collaboration):
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a person can do to the cycle that is shown; see `Collaboration.actions`."""
-        from acp_core.protocols.cycle.actions.offered import actions  # only who acts needs it
+        from acp_core.protocols.cycle.acts.offered import actions  # only who acts needs it
 
         return actions(self._open(now), now)
 
     def action(self, name: str, now: datetime) -> Action | None:
         """One action without the others; see `Collaboration.action`."""
-        from acp_core.protocols.cycle.actions.offered import action  # only who acts needs it
+        from acp_core.protocols.cycle.acts.offered import action  # only who acts needs it
 
         return action(self._open(now), name, now)
 
     def cards(self, now: datetime) -> Sequence[Card]:
         """What a person has to decide in the cycle that is shown; see `Collaboration.cards`."""
-        from acp_core.protocols.cycle.actions.cards import cycle_cards  # only who decides needs it
+        from acp_core.protocols.cycle.acts.cards import cycle_cards  # only who decides needs it
 
         snapshot = self.refresh(now)
         return cycle_cards(self._project.selected if self._project else None, snapshot.documents)
 
     def _open(self, now: datetime) -> OpenProject:
         """The project as it stands now, for its actions."""
-        from acp_core.protocols.cycle.read.selected import OpenProject  # only who acts needs it
+        from acp_core.protocols.cycle.read.scan import OpenProject  # only who acts needs it
 
         self.refresh(now)
         assert self._project is not None  # it was just read
@@ -163,11 +164,11 @@ class Cycles(Collaboration):
         cycle = self._project.selected if self._project else None
         if cycle is None or self._last is None:
             return Story()
-        return past.story(cycle, self._last.events)
+        return build.story(cycle, self._last.events)
 
     def durations(self, participant: str) -> Sequence[float]:
         """How long an agent's runs took; see `Collaboration.durations`."""
-        return past.durations(self.story().turns, participant)
+        return build.durations(self.story().turns, participant)
 
     def watched(self) -> frozenset[Path]:
         """The folders of the cycles; before there are any, those in which they would appear."""
@@ -193,9 +194,9 @@ class Cycles(Collaboration):
         if known.path is not None:
             return loaded(known, Path(known.path))
         cycle = self._project.selected if self._project else None
-        for each in documents.compared(cycle) if cycle else ():
+        for each in panels.compared(cycle) if cycle else ():
             if each.id == document:
-                return documents.changes(known, each)
+                return panels.changes(known, each)
         return loaded(known, None)
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:

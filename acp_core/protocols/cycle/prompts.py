@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.read.board import (
+from acp_core.protocols.cycle.read.progress import (
     BOARD,
     DISCOVERIES,
     WRITTEN,

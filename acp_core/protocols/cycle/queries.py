@@ -14,11 +14,11 @@ from acp_core.model.format import sentence_case
 from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.cycle import matters, schema, state
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.read import reports
-from acp_core.protocols.cycle.read.reports import PhaseResult
-from acp_core.protocols.cycle.read.selected import open_folder
+from acp_core.protocols.cycle.read import progress
+from acp_core.protocols.cycle.read.progress import PhaseResult
+from acp_core.protocols.cycle.read.scan import open_folder
 from acp_core.protocols.cycle.schema import Cycle, Decision, Object
-from acp_core.protocols.cycle.view.status import describe_status
+from acp_core.protocols.cycle.view.panels import describe_status
 from acp_core.protocols.kit.values import Values
 
 STATUS_SCHEMA = "acp.cycle-status/1"
@@ -135,7 +135,7 @@ def phase_result(values: Values) -> Answer:
 
 def reported(text: str, agent: str) -> Answer:
     """What of a text is the report of an agent, and what is wrong with it."""
-    found = reports.parse_result(text)
+    found = progress.parse_result(text)
     if found is None:
         data = {"schema": RESULT_SCHEMA, "blocks": 0, "problems": ["no PHASE_RESULT"]}
         return Answer(data, ("no PHASE_RESULT",), NO_RESULT)
@@ -153,7 +153,7 @@ def _result_lines(found: PhaseResult) -> Iterator[str]:
 
 def _printed(file: str) -> bytes:
     if file == "-":
-        return sys.stdin.buffer.read(4 * reports.RESULT_BYTES)
+        return sys.stdin.buffer.read(4 * progress.RESULT_BYTES)
     try:
         return read_bounded(Path(file), _PRINTED)
     except Unreadable as error:

@@ -16,7 +16,7 @@ from acp_core.diagnosis.observer import Observer
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.person import paths
-from acp_core.protocols.cycle.actions.table import COMMANDS
+from acp_core.protocols.cycle.acts.table import COMMANDS
 from acp_core.protocols.cycle.collaboration import Cycles
 from acp_core.protocols.cycle.conduct import process
 from tests.agents.support import ROOT, wait_for

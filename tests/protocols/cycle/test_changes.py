@@ -8,7 +8,7 @@ import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle.read import coordination_log
-from acp_core.protocols.cycle.write import asked, changes, coordination, layout, rebuild
+from acp_core.protocols.cycle.write import asked, changes, creating, layout
 from tests.protocols.cycle import making
 from tests.protocols.cycle.making import ID, NOW, agent, agents, write
 
@@ -43,10 +43,10 @@ def test_what_is_taken_as_it_is_ends_its_own_iteration_and_stands_among_the_deci
     changes.accept(state, NOW, "Good enough")
     first, second = state["iterations"]  # type: ignore[misc]
     assert "completed_at" not in first and second["resolved"] is False
-    box = state["coordination"][coordination.OUTBOX]  # type: ignore[index]
+    box = state["coordination"][layout.OUTBOX]  # type: ignore[index]
     box += [["other.md", "no"], ["timeline.md"], 5]  # another program's
     for _ in range(2):  # a kill may come before it is known to be written
-        coordination.flush(tmp_path, state)
+        layout.flush(tmp_path, state)
     lines = (tmp_path / "coordination" / coordination_log.DECISIONS).read_text().splitlines()
     assert len([line for line in lines if "DEC-001" in line]) == 1
     assert not (tmp_path / "coordination" / "other.md").exists()
@@ -84,7 +84,7 @@ def test_a_rebuilt_state_knows_who_had_a_turn_by_what_they_left(tmp_path: Path) 
     progress = tmp_path / f"{ID}.progress"
     for name in ("ra/requirements.md", "ep/plan.json", "cd/.hidden", "cd/implementation.md"):
         write(progress, name, "# Export\n" if name.endswith(".md") else "{}")
-    state = rebuild.rebuilt(progress, ID, NOW)
+    state = creating.rebuilt(progress, ID, NOW)
     done = {name: each["status"] for name, each in state["agents"].items()}
     assert done == {"ra": "completed", "ep": "completed", "cd": "completed", "vas": "idle"}
     assert state["current_phase"] == "vas"
@@ -92,7 +92,7 @@ def test_a_rebuilt_state_knows_who_had_a_turn_by_what_they_left(tmp_path: Path) 
     write(progress, "vas/test-results.json", {"total_tests": 1, "failed_tests": []})
     (progress / "cd/implementation.md").unlink()
     (progress / "ep/plan.json").unlink()
-    again = rebuild.rebuilt(progress, ID, NOW)
+    again = creating.rebuilt(progress, ID, NOW)
     done = {name: each["status"] for name, each in again["agents"].items()}
     assert done == {"ra": "completed", "ep": "idle", "cd": "idle", "vas": "completed"}
     assert again["current_phase"] == "ep"

@@ -23,7 +23,8 @@ from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.read import state_file
-from acp_core.protocols.cycle.write import asked, changes, init, kept, last_written
+from acp_core.protocols.cycle.write import asked, changes, creating
+from acp_core.protocols.cycle.write import store as write_store
 from acp_core.protocols.cycle.write.store import Store
 from tests.agents.support import is_gone, wait_for
 from tests.protocols.cycle import conducting
@@ -211,7 +212,7 @@ def test_an_orchestrator_whose_lock_is_removed_stops_and_writes_nothing(theirs: 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return init.create(tmp_path, init.first_state(ID, NOW, "Export as CSV"))
+    return creating.create(tmp_path, creating.first_state(ID, NOW, "Export as CSV"))
 
 
 def conduct(root: Path) -> dict[str, object]:
@@ -238,7 +239,7 @@ def test_what_0_1_kept_privately_is_adopted_where_it_is_the_files(
     shared = tmp_path / ".acp" / "run" / f"last-written-{ID}.json"
     shared.unlink()
     assert conduct(tmp_path)["status"] == "running"
-    assert json.loads(shared.read_text())["digest"] == kept.digest(store.path.read_bytes())
+    assert json.loads(shared.read_text())["digest"] == write_store.digest(store.path.read_bytes())
     shared.unlink()
     edit(store, max_iterations=7)  # another account's, of which nothing was kept
     assert conduct(tmp_path)["max_iterations"] == 7
@@ -255,11 +256,11 @@ def test_an_orchestrator_that_writes_believes_itself_and_no_forged_record(
     own.change(lambda held: held.update(convergence={"test_pass_rate": 95}), NOW)
     edit(store, convergence={"test_pass_rate": 5})
     data = store.path.read_bytes()
-    last_written.remember_shared(tmp_path, ID, data, data)  # as an agent's program could
+    write_store.remember_shared(tmp_path, ID, data, data)  # as an agent's program could
     assert own.change(lambda held: None, NOW).refused == ("convergence",)
     edit(store, convergence={"test_pass_rate": 5}, max_iterations=9)
     data = store.path.read_bytes()
-    last_written.remember_shared(tmp_path, ID, data, data)
+    write_store.remember_shared(tmp_path, ID, data, data)
     begun = conduct(tmp_path)
     assert begun["convergence"] == {"test_pass_rate": 95}
     assert begun["max_iterations"] == 9

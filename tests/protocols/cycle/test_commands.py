@@ -14,7 +14,7 @@ from acp_core.model.action import OutcomeState
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
 from acp_core.person import journal
-from acp_core.protocols.cycle.actions import programs, table
+from acp_core.protocols.cycle.acts import conducting, table
 from acp_core.protocols.cycle.collaboration import Cycles, open_cycles
 from acp_core.protocols.cycle.read.orchestrator_spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS
@@ -42,11 +42,11 @@ def chosen(*words: str, before: bool = False) -> dict[str, str]:
     command = list(words[words.index("--") + 1 :]) if "--" in words else []
     values = typed(*(words[: words.index("--")] if "--" in words else words))
     values.words = command
-    programs.join_words(values)
+    conducting.join_words(values)
     spec = Spec("/project", ID)
     if before:
-        spec = programs.spec_of(typed("--agent", "claude"), KNOWN, spec)
-    spec = programs.spec_of(values, KNOWN, spec, before)
+        spec = conducting.spec_of(typed("--agent", "claude"), KNOWN, spec)
+    spec = conducting.spec_of(values, KNOWN, spec, before)
     found = {name: spec.preset(name) for name in AGENTS}
     return {
         name: " ".join([each.name, *(each.args if each.name == "command" else ()), model]).strip()
@@ -90,14 +90,14 @@ def test_programs_are_named_in_the_words_of_all_commands_and_in_those_of_before(
 def test_limits_of_runs_have_old_and_new_names(
     words: tuple[str, ...], attempts: int, timeout: float
 ) -> None:
-    spec = programs.spec_of(typed("--agent", "claude", *words), KNOWN, Spec("/project", ID))
+    spec = conducting.spec_of(typed("--agent", "claude", *words), KNOWN, Spec("/project", ID))
     assert (spec.attempts, spec.timeout) == (attempts, timeout)
 
 
 @pytest.mark.parametrize("words", [("--timeout", "0"), ("--timeout", "8d"), ("--attempts", "0")])
 def test_limits_that_cannot_be_are_refused(words: tuple[str, ...]) -> None:
     with pytest.raises(Refused, match="--timeout must be above 0"):
-        programs.spec_of(typed("--agent", "claude", *words), KNOWN, Spec("/project", ID))
+        conducting.spec_of(typed("--agent", "claude", *words), KNOWN, Spec("/project", ID))
 
 
 def test_the_folder_stands_by_position_where_no_other_word_does(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.model.action_spec import ActionSpec, Field, Kind
-from acp_core.protocols.cycle.actions.table import COMMANDS
+from acp_core.protocols.cycle.acts.table import COMMANDS
 from acp_core.protocols.kit.binding import Location, place_words, words_of
 from acp_core.protocols.kit.parser import Parser
 from tests.hygiene.sources import PROTOCOLS

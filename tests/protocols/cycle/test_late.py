@@ -9,10 +9,10 @@ import pytest
 
 from acp_core.protocols.cycle import prompts
 from acp_core.protocols.cycle.conduct import results, steps
-from acp_core.protocols.cycle.read.reports import parse_result
+from acp_core.protocols.cycle.read.progress import parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.write import changes
-from acp_core.protocols.cycle.write.init import first_state
+from acp_core.protocols.cycle.write.creating import first_state
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, calls, done, progress
 from tests.protocols.cycle.test_conflicts import conduct
@@ -67,7 +67,7 @@ def begun() -> Object:
 def test_an_agent_that_a_person_has_run_again_is_not_asked_to_sum_up() -> None:
     state = begun()
     results.failed_run(state, NOW, "ra", "late", 2, late=True)
-    assert steps.todo(state).agents == ("ra",)
+    assert steps.next_step(state).agents == ("ra",)
     changes.rerun(state, NOW, "ra", "From the start")
     steps.begin_run(state, NOW, "ra")
     assert changes.agent_of(state, "ra")[steps.FINALIZING] is False

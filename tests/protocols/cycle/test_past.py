@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from acp_core.history.past import Past, Then
 from acp_core.model.past import Evidence
 from acp_core.protocols import registry
-from acp_core.protocols.cycle.past.deriving import CycleDerivation
+from acp_core.protocols.cycle.past import CycleDerivation
 from acp_core.protocols.discovery import identify
 from tests.cli.support import Acp
 from tests.protocols.cycle.making import HOME, ID, NOW, PROGRESS, STATE, task, write

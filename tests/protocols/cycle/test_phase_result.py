@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.cycle.read.reports import PhaseResult, Ratio, parse_result
+from acp_core.protocols.cycle.read.progress import PhaseResult, Ratio, parse_result
 
 PARTIAL = """\
 PHASE_RESULT:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle import state as cycle_state
-from acp_core.protocols.cycle.actions import init
+from acp_core.protocols.cycle.acts import creating
 from acp_core.protocols.cycle.rules.checks import preparation
-from acp_core.protocols.cycle.write import ownership
+from acp_core.protocols.cycle.write import store
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.cases_files import prep
 from tests.protocols.cycle.conducting import ID, acp, calls, done, progress, state
@@ -76,7 +76,7 @@ def test_a_cycle_begins_with_the_package_and_says_what_it_takes(tmp_path: Path) 
 
 def test_the_form_offers_the_packages_limit_and_says_what_is_taken(tmp_path: Path) -> None:
     package(tmp_path, auto_iteration__max_iterations=7)
-    action = init.create(tmp_path)
+    action = creating.create(tmp_path)
     asked = action.inputs.model_validate({"objective": "Export", "begin": False})
     preview = action.preview(asked)
     assert "prep-package.json: at most 7 iterations" in preview.notes
@@ -179,7 +179,7 @@ def test_a_phase_whose_gate_is_missed_is_not_left_without_a_person(tmp_path: Pat
 
 def test_no_agent_eases_what_is_wanted() -> None:
     """The criteria are a person's: an agent that writes its own has them put back."""
-    found = ownership.reconcile({"status": "running"}, {"status": "running", "convergence": {}})
+    found = store.reconcile({"status": "running"}, {"status": "running", "convergence": {}})
     assert found.state == {"status": "running"}
     assert found.refused == ("convergence",)
 

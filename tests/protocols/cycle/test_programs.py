@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from textual.widgets import Select
 
 from acp_core.agents import presets
-from acp_core.protocols.cycle.actions import init, programs
+from acp_core.protocols.cycle.acts import conducting, creating
 from acp_core.protocols.cycle.read.orchestrator_spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.kit.values import completed
@@ -28,13 +28,13 @@ def test_an_agent_gets_the_program_that_was_chosen_for_it(
         '[presets.bold]\ntitle = "Bold"\nprogram = "bold"\nargs = ["-y"]\ncaution = "asks nobody"\n'
     )
     monkeypatch.setenv("ACP_CONFIG", str(own.parent))
-    action = init.create(tmp_path / "new")
+    action = creating.create(tmp_path / "new")
     given = action.inputs.model_validate(
         {"objective": "Export", "program": presets.ANY, "command": AGENT, "cd_program": "codex"}
     )
     known = presets.load({})
     values = completed(action.fields or (), given)
-    spec = programs.spec_of(values, known, Spec(str(tmp_path), "cycle-1"))
+    spec = conducting.spec_of(values, known, Spec(str(tmp_path), "cycle-1"))
     assert [spec.preset(name)[0].name for name in AGENTS] == [
         "command",
         "command",
@@ -50,7 +50,7 @@ def test_an_agent_gets_the_program_that_was_chosen_for_it(
 
 
 def test_no_command_is_needed_where_every_agent_has_a_program(tmp_path: Path) -> None:
-    action = init.create(tmp_path / "new")
+    action = creating.create(tmp_path / "new")
     chosen = {f"{name}_program": "codex" for name in AGENTS}
     common = {"objective": "Export", "program": presets.ANY}
     preview = action.preview(action.inputs.model_validate(common | chosen))
@@ -65,7 +65,7 @@ def test_no_command_is_needed_where_every_agent_has_a_program(tmp_path: Path) ->
 async def test_the_form_asks_for_it_and_begins_with_none(tmp_path: Path) -> None:
     app = AcpApp([str(tmp_path)])
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.push_screen(ActionScreen(None, init.create(tmp_path / "new")))
+        await app.push_screen(ActionScreen(None, creating.create(tmp_path / "new")))
         screen = app.screen
         await until(pilot, lambda: isinstance(screen, ActionScreen) and screen.form is not None)
         assert isinstance(screen, ActionScreen)

@@ -13,10 +13,10 @@ from acp_core.protocols.cycle import prompts
 from acp_core.protocols.cycle.conduct import process, steps
 from acp_core.protocols.cycle.conduct.agent import spoken
 from acp_core.protocols.cycle.read import orchestrator_spec
-from acp_core.protocols.cycle.read.reports import parse_result
+from acp_core.protocols.cycle.read.progress import parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.write import changes, ownership
-from acp_core.protocols.cycle.write.init import first_state
+from acp_core.protocols.cycle.write import changes, store
+from acp_core.protocols.cycle.write.creating import first_state
 from tests.protocols.cycle.making import ID
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -93,13 +93,13 @@ def test_what_an_agent_said_is_found_in_records_too(tmp_path: Path) -> None:
 def test_owners_may_write_their_fields_and_anybody_may_stop() -> None:
     known: Object = {"status": "running", "plan": None, "max_iterations": 5, "title": "x"}
     disk: Object = {"status": "failed", "plan": {"tasks": []}, "max_iterations": 9, "new": 1}
-    found = ownership.reconcile(known, disk)
+    found = store.reconcile(known, disk)
     assert found.state == {
         "status": "failed", "plan": {"tasks": []}, "max_iterations": 5, "title": "x", "new": 1,
     }  # fmt: skip
     assert found.merged == ("status", "plan")
     assert found.refused == ("max_iterations", "title")
-    again = ownership.reconcile({"status": "failed"}, {"status": "running"})
+    again = store.reconcile({"status": "failed"}, {"status": "running"})
     assert again.refused == ("status",), "a stopped cycle is not begun again by others"
 
 

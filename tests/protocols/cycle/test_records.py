@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.cycle.conduct import results, steps
-from acp_core.protocols.cycle.conduct.facts import Facts
-from acp_core.protocols.cycle.read.reports import parse_result
-from acp_core.protocols.cycle.write.init import first_state
+from acp_core.protocols.cycle.conduct.results import Facts
+from acp_core.protocols.cycle.read.progress import parse_result
+from acp_core.protocols.cycle.write.creating import first_state
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.making import ID, NOW
 

@@ -9,7 +9,7 @@ import pytest
 from acp_core.model import OutcomeState
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle.collaboration import Cycles, open_cycles
-from acp_core.protocols.cycle.read import selected
+from acp_core.protocols.cycle.read import scan
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import done, refused
 from tests.protocols.cycle.making import HOME, NOW, coordination, decision, state, write
@@ -53,7 +53,7 @@ def test_the_one_that_waits_elsewhere_is_told_once_and_shown_on_demand(tmp_path:
     show = next(each for each in cycles.actions(NOW) if each.name == "select")
     show.perform(show.inputs(cycle="the active cycle"))
     assert cycles.refresh(NOW).name in ("Tooltips", "Export as CSV")
-    assert selected.wanted(tmp_path) == ""
+    assert scan.wanted(tmp_path) == ""
 
 
 def test_one_that_is_over_is_no_need(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_alone_there_is_nothing_to_choose(tmp_path: Path) -> None:
     cycles = open_cycles(str(making.cycle(tmp_path)))
     cycles.refresh(NOW)
     assert "select" not in [each.name for each in cycles.actions(NOW)]
-    selected.choose(tmp_path, "cycle-gone")  # it was removed since
+    scan.choose(tmp_path, "cycle-gone")  # it was removed since
     assert cycles.refresh(NOW).name == "Export as CSV"
 
 
@@ -81,7 +81,7 @@ def test_one_orchestrator_conducts_one_cycle_at_a_time(tmp_path: Path) -> None:
     told = done(tmp_path, "status", "--cycle", second)
     assert (told["cycle"], told["conducts"]) == (second, conducting.ID)
     cycles = open_cycles(str(tmp_path))
-    selected.choose(tmp_path, second)
+    scan.choose(tmp_path, second)
     assert cycles.refresh(utc_now()).name == "Tooltips"
     pause = next(each for each in cycles.actions(utc_now()) if each.name == "extend")
     shown = pause.preview(pause.inputs(text="And more"))

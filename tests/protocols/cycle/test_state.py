@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.cycle import state as states
-from acp_core.protocols.cycle.read.selected import open_folder
+from acp_core.protocols.cycle.read.scan import open_folder
 from acp_core.protocols.cycle.schema import Cycle
 from acp_core.protocols.cycle.write.store import finish
 from tests.protocols.cycle import making

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import state as states
-from acp_core.protocols.cycle.conduct import escalation, results, steps, verdict
-from acp_core.protocols.cycle.conduct.facts import Facts, open_questions
-from acp_core.protocols.cycle.conduct.routing import route
-from acp_core.protocols.cycle.conduct.steps import Kind
-from acp_core.protocols.cycle.read.reports import PhaseResult, Value
+from acp_core.protocols.cycle.conduct import escalation, results, steps
+from acp_core.protocols.cycle.conduct.results import Facts, open_questions
+from acp_core.protocols.cycle.conduct.steps import Kind, route
+from acp_core.protocols.cycle.read.progress import PhaseResult, Value
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Decision, Object, decoder_of, objects
 from acp_core.protocols.cycle.write import changes, layout
-from acp_core.protocols.cycle.write.init import first_state
+from acp_core.protocols.cycle.write.creating import first_state
 from tests.protocols.cycle.making import ID
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -105,7 +104,7 @@ def test_any_course_of_things_keeps_the_rules(
         before = copy.deepcopy(state)
         steps.pick_up(state, now)
         escalation.apply_decisions(state, now)
-        todo = steps.todo(state)
+        todo = steps.next_step(state)
         if todo.kind is Kind.OVER:
             break
         if todo.kind is Kind.WAIT:
@@ -114,7 +113,7 @@ def test_any_course_of_things_keeps_the_rules(
             stay = tuple(n for n in AGENTS if steps.status(state, n) == "completed")
             steps.prepared(state, now, steps.next_version(state), stay)
         elif todo.kind is Kind.EVALUATE:
-            verdict.evaluate(state, now)
+            results.evaluate(state, now)
         elif todo.kind is Kind.STUCK:
             raise AssertionError(todo.note)
         else:
@@ -228,14 +227,14 @@ def test_whatever_stands_in_a_state_it_is_conducted_or_asked_about(
     steps.pick_up(state, NOW)
     escalation.apply_decisions(state, NOW)
     state["status"] = "running"
-    for each in steps.todo(state).agents:
+    for each in steps.next_step(state).agents:
         assert each in AGENTS
     key = steps.begin_run(state, NOW, name)
     assert key.split("-")[1] == name
     assert "/" not in key
     results.ended_run(state, NOW, name, *result(name, said), 2)
     steps.prepared(state, NOW, steps.next_version(state), AGENTS)
-    verdict.evaluate(state, NOW)
+    results.evaluate(state, NOW)
     assert state["status"] in ("running", "paused", "completed", "failed")
 
 

@@ -21,7 +21,7 @@ from acp_core.protocols.cycle.conduct import steps
 from acp_core.protocols.cycle.read import coordination_log
 from acp_core.protocols.cycle.read.state_file import parsed
 from acp_core.protocols.cycle.schema import Object, encoded
-from acp_core.protocols.cycle.write import changes, coordination, init, layout
+from acp_core.protocols.cycle.write import changes, creating, layout
 from acp_core.protocols.cycle.write.store import Store, finish
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refused, state
@@ -31,7 +31,7 @@ NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return init.create(tmp_path, init.first_state(ID, NOW, "Export as CSV"))
+    return creating.create(tmp_path, creating.first_state(ID, NOW, "Export as CSV"))
 
 
 def test_a_cycle_is_begun_with_its_folders_and_nothing_runs(tmp_path: Path) -> None:
@@ -246,13 +246,13 @@ def test_a_decision_of_ours_takes_no_line_of_an_entry_of_others(store: Store) ->
 def test_what_stands_in_the_log_already_is_not_written_again(store: Store) -> None:
     """As after a crash between the log and the state, in which the lines still wait."""
     state = store.read()
-    coordination.note(state, NOW, "ra", "begun")
-    coordination.record(state, {"id": "DEC-001"})
-    coordination.flush(store.progress, state)
+    layout.note(state, NOW, "ra", "begun")
+    layout.record(state, {"id": "DEC-001"})
+    layout.flush(store.progress, state)
     folder = store.progress / "coordination"
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     assert b"RA: begun" in before["timeline.md"] and b"DEC-001" in before["decisions.log"]
-    coordination.flush(store.progress, state)
+    layout.flush(store.progress, state)
     assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
@@ -260,15 +260,15 @@ def test_nothing_is_written_through_a_link_in_place_of_the_coordination(
     store: Store, tmp_path: Path
 ) -> None:
     state = store.read()
-    coordination.note(state, NOW, "ra", "begun")
+    layout.note(state, NOW, "ra", "begun")
     folder, elsewhere = store.progress / "coordination", tmp_path / "elsewhere"
     elsewhere.mkdir()
     shutil.rmtree(folder)
     folder.symlink_to(elsewhere)
-    coordination.flush(store.progress, state)
+    layout.flush(store.progress, state)
     assert list(elsewhere.iterdir()) == []
     folder.unlink()
-    coordination.flush(store.progress, state)  # none is made in the place of one that is gone
+    layout.flush(store.progress, state)  # none is made in the place of one that is gone
     assert not folder.exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 from acp_core.model import Status
 from acp_core.protocols.cycle import state as states
 from acp_core.protocols.cycle.collaboration import open_cycles
-from acp_core.protocols.cycle.read.selected import open_folder
+from acp_core.protocols.cycle.read.scan import open_folder
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import acp, calls, done, progress, start, state
 from tests.protocols.cycle.making import NOW, read

@@ -32,7 +32,7 @@ WORDS = {"choice": "1", "text": "More", "resolution": "It is gone", "iterations"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acp_core.protocols.cycle.write.store._PATIENCE", 0.0)
-    monkeypatch.setattr("acp_core.protocols.cycle.actions.perform._SETTLE", 0.0)
+    monkeypatch.setattr("acp_core.protocols.cycle.acts.steering._SETTLE", 0.0)
     monkeypatch.setattr("acp_core.diagnosis.actions._NOTICE", 0.0)
 
 

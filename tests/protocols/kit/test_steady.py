@@ -12,7 +12,7 @@ import pytest
 
 from acp_core.model import Snapshot
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.cycle.actions.table import COMMANDS as CYCLE
+from acp_core.protocols.cycle.acts.table import COMMANDS as CYCLE
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.read import scan as cycle_scan
 from acp_core.protocols.kit.snapshots import READINGS, steadily

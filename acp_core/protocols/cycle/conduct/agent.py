@@ -1,22 +1,38 @@
-"""One run of one agent's program, from its prompt to what it said.
+"""The runs of an agent's program, from its prompt to what it said; CD's tasks side by side; feedback at work.
 
-A run has a name, its key. What it said is kept under that name in the progress folder: a run
-whose words stand there is finished, and is never repeated. Until then it is an assignment.
+A run has a name, its key. What it said is kept under that name in the progress folder: a run whose
+words stand there is finished, and is never repeated. Until then it is an assignment.
+
+Tasks of the plan that CD works on at the same time have a run each. They come before CD's own run,
+which looks at what they left, does what is left to do, and alone writes CD's documents: so each
+document keeps a single writer. A task that fails is not repeated, and those that depend on it are
+not begun: CD's own run is told so. Where a person cancels one, none is begun any more, and they are
+asked what is next.
+
+Feedback reaches a live session at once, where the agent takes messages, else the agent's next run.
+Where an orchestrator is killed between the delivery and its note of it, the next one finds it in the
+session's journal, and does not deliver it again. Source: development cycle specification, "Parallel
+Opportunities" and "Feedback".
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 from acp_core.agents import budgets, streams
 from acp_core.agents.assignment import LATE, Assignment, perform
+from acp_core.agents.live import turn
 from acp_core.agents.live.state import TurnScope
-from acp_core.agents.loop_directory import CannotClaim, LoopRunning, place
+from acp_core.agents.live.turn import Steering
+from acp_core.agents.loop_directory import CannotClaim, LoopDirectory, LoopRunning, place
 from acp_core.agents.output import parse, read_end
 from acp_core.agents.presets import PresetError
 from acp_core.agents.program import Program
@@ -27,11 +43,98 @@ from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from acp_core.files.claims import ClaimError
 from acp_core.model.text import clean_line
-from acp_core.protocols.cycle.conduct.delivery import Mailbox
-from acp_core.protocols.cycle.read import board, state_file
-from acp_core.protocols.cycle.read.orchestrator_spec import Spec
-from acp_core.protocols.cycle.write import layout
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.read import progress as read_progress
+from acp_core.protocols.cycle.read import state_file
+from acp_core.protocols.cycle.read.orchestrator_spec import ORCHESTRATOR, Spec
+from acp_core.protocols.cycle.read.progress import PhaseResult, parse_result
+from acp_core.protocols.cycle.schema import Object, Task
+from acp_core.protocols.cycle.state import startable
+from acp_core.protocols.cycle.write import changes, layout
+from acp_core.protocols.cycle.write.changes import at
+from acp_core.protocols.cycle.write.layout import note
 from acp_core.protocols.kit.tools import tools_in
+
+
+class Mailbox:
+    """Feedback for one run. The orchestrator fills it; the thread that watches the run delivers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[tuple[str, ...], str]] = []
+        self._known: set[str] = set()
+        self._delivered: list[str] = []
+        self._recalled: frozenset[str] = frozenset()  # delivered already, as the journal tells
+
+    def new(self, entries: Sequence[Object]) -> list[Object]:
+        """The feedback that was not put in yet."""
+        return [each for each in entries if schema.text(each.get("id")) not in self._known]
+
+    def put(self, entries: Sequence[Object], text: str) -> None:
+        """Have feedback delivered.
+
+        Args:
+            entries: the feedback, as the state holds it.
+            text: the message that it makes.
+        """
+        ids = tuple(schema.text(each.get("id")) for each in entries)
+        self._known.update(ids)
+        with self._lock:
+            if self._recalled.issuperset(ids):
+                self._delivered += ids
+            else:
+                self._waiting.append((ids, text))
+
+    def deliver(self, where: LoopDirectory, number: int) -> None:
+        """Give the agent what waits; what it does not take waits for its next run.
+
+        Args:
+            where: the agent's place.
+            number: of the run.
+        """
+        while self._waiting and turn.can_steer(where):
+            with self._lock:
+                ids, text = self._waiting.pop(0)
+            with contextlib.suppress(OSError):
+                if turn.steer(where, Steering(number, text, ORCHESTRATOR, ids)).delivered:
+                    with self._lock:
+                        self._delivered += ids
+
+    def recall(self, journal: Path) -> None:
+        """Find out what an orchestrator before this one delivered, and noted nowhere.
+
+        Args:
+            journal: the run's.
+        """
+        found = turn.delivered(journal)
+        with self._lock:
+            self._recalled = found
+            for ids, text in [each for each in self._waiting if found.issuperset(each[0])]:
+                self._waiting.remove((ids, text))
+                self._delivered += ids
+
+    def delivered(self) -> list[str]:
+        """The ids of feedback that the agent took since the last call."""
+        with self._lock:
+            found, self._delivered = self._delivered, []
+        return found
+
+
+def sent(state: Object, now: datetime, name: str, run: str, ids: Sequence[str]) -> None:
+    """Note that an agent got feedback in the middle of a run.
+
+    Args:
+        state: the cycle's state.
+        now: the time.
+        name: the agent.
+        run: the name of the run.
+        ids: of the feedback.
+    """
+    for each in changes.entries(state, "feedback_log"):
+        if each.get("id") in ids and not each.get("sent_at"):
+            each |= {"sent_at": at(now), "run": run}
+            note(state, now, name, f"got feedback {each['id']} while at work, run {run}")
+
 
 VARIABLE = "ACP_CYCLE_RUN"  # tells a program, and whoever looks for it, which run it is
 _PAUSE = 0.5  # seconds between two looks whether another orchestrator's program has ended
@@ -193,7 +296,7 @@ class AgentRun(Assignment):
         project = (self._spec.root,) if agent == "cd" else ()
         return TurnScope(
             self.note,
-            documents=(str(progress / board.BOARD),),
+            documents=(str(progress / read_progress.BOARD),),
             folders=(str(progress / agent), *project),
             permissions=self._spec.permissions,
         )
@@ -304,3 +407,185 @@ def _collect(value: object, texts: list[str], depth: int = 0) -> None:
     elif depth < 20 and isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             _collect(each, texts, depth + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """The run of a task.
+
+    Attributes:
+        task: what it is about.
+        key: its name.
+        ended: how it ended; None as long as it works.
+        result: what it reported; None where it did not.
+    """
+
+    task: Task
+    key: str
+    ended: Ended | None = None
+    result: PhaseResult | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it reported that the task is done."""
+        through = self.ended is not None and not self.ended.why and not self.ended.stopped
+        said = self.result
+        return bool(through and said and said.phase == "cd" and said.status == "success")
+
+    @property
+    def trouble(self) -> str:
+        """Why the task is not done."""
+        if self.ended is None or self.is_done:
+            return ""
+        said = self.result
+        reasons = said.items("blockers") + said.items("issues") if said else ()
+        return self.ended.why or "; ".join(reasons) or "the run did not report success"
+
+    @property
+    def sentence(self) -> str:
+        """How it ended, for CD's own run."""
+        if self.ended is None:
+            return f"{self.task.id}: not begun, because a task that it depends on is not done"
+        if not self.is_done or self.result is None:
+            return f"{self.task.id}: not done: {self.trouble}"
+        files = ", ".join(self.result.items("files_modified")) or "none"
+        return f"{self.task.id}: done: {self.result.summary} (files: {files})"
+
+
+class TaskRuns:
+    """CD's run where tasks of the plan come first; used once, in any thread.
+
+    Args:
+        spec: what the orchestrator is asked to do.
+        work: what CD's own run is to do.
+        tasks: which come first, by the number of their run, in the order of the plan.
+        stop: says why programs should be stopped, or "".
+        mailbox: feedback for CD's own run.
+        tell: is told what people should know while it lasts.
+        of_task: what the program is told that does a task, beside the others.
+        prompt: what CD's own run is told, once the tasks have ended.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        work: Work,
+        tasks: Mapping[int, Task],
+        stop: Callable[[], str],
+        mailbox: Mailbox,
+        tell: Callable[[str], None],
+        of_task: Callable[[Task, Sequence[Task]], str],
+        prompt: Callable[..., str],
+    ) -> None:
+        self._spec = spec
+        self._work = work
+        self._tasks = tasks
+        self._stop = stop
+        self._mailbox = mailbox
+        self._tell = tell
+        self._of_task = of_task
+        self._prompt = prompt
+        self._lock = threading.Lock()
+        self._news: list[TaskRun] = []
+
+    def run(self) -> Ended:
+        """Run the tasks, then CD's own run. Never raises."""
+        runs = list(self._work_on())
+        stopped = next((each.ended for each in runs if each.ended and each.ended.stopped), None)
+        if stopped is not None:
+            return replace(stopped, key=self._work.key)
+        cancelled = next((each.ended for each in runs if each.ended and each.ended.cancelled), None)
+        if cancelled is not None:
+            return replace(cancelled, key=self._work.key)
+        if self._stop():
+            return Ended(self._work.key, stopped=True)
+        begun = {each.key for each in runs}
+        runs += [TaskRun(task, work.key) for task, work in self._works() if work.key not in begun]
+        work = replace(self._work, prompt=self._prompt(tasks=[each.sentence for each in runs]))
+        return AgentRun(self._spec, work, self._stop, self._mailbox, self._tell).run()
+
+    def news(self) -> list[TaskRun]:
+        """The runs that began or ended since the last call."""
+        with self._lock:
+            found, self._news = self._news, []
+        return found
+
+    def _work_on(self) -> Iterator[TaskRun]:
+        """Have the tasks done as they can begin; gives each as it ends."""
+        works = self._works()
+        ended = [_read(task, work) for task, work in works if state_file.is_regular(work.result)]
+        yield from ended
+        done = {each.task.id for each in ended if each.is_done}
+        done |= {id for task, _ in works for id in task.depends_on} - {task.id for task, _ in works}
+        over = {each.key for each in ended}
+        waiting = {task.id: (task, work) for task, work in works if work.key not in over}
+        at_work: dict[Future[TaskRun], Task] = {}
+        cancelled = any(each.ended and each.ended.cancelled for each in ended)
+        with ThreadPoolExecutor(self._spec.jobs, "task") as pool:
+            while True:
+                goes_on = not (cancelled or self._stop())
+                free = self._spec.jobs - len(at_work) if goes_on else 0
+                known = [task for task, _ in waiting.values()]
+                known.sort(key=lambda task: task.state != "in_progress")  # begun before: taken over
+                for task in startable(known, done, at_work.values())[:free]:
+                    at_work[pool.submit(self._run, *waiting.pop(task.id))] = task
+                if not at_work:
+                    return
+                for future in wait(at_work, return_when=FIRST_COMPLETED).done:
+                    del at_work[future]
+                    run = future.result()
+                    if run.is_done:
+                        done.add(run.task.id)
+                    cancelled = cancelled or (run.ended is not None and run.ended.cancelled)
+                    yield run
+
+    def _works(self) -> list[tuple[Task, Work]]:
+        return [self._of(number, task) for number, task in self._tasks.items()]
+
+    def _of(self, number: int, task: Task) -> tuple[Task, Work]:
+        others = [each for each in self._tasks.values() if each.id != task.id]
+        made = replace(
+            self._work,
+            key=f"{self._work.key}-task-{number}",
+            participant=f"{self._work.agent}-{number}",
+            prompt=self._of_task(task, others),
+            folder="task-results",
+        )
+        return task, made
+
+    def _run(self, task: Task, work: Work) -> TaskRun:
+        self._add(TaskRun(task, work.key))
+        ended = _OneTask(self._spec, work, self._stop, Mailbox(), self._tell).run()
+        run = TaskRun(task, work.key, ended, parse_result(ended.output))
+        self._add(run)
+        return run
+
+    def _add(self, run: TaskRun) -> None:
+        with self._lock:
+            self._news.append(run)
+
+
+class _OneTask(AgentRun):
+    """The run of one task."""
+
+    def scope(self) -> TurnScope:
+        """It may change the project, and add to the board and to CD's log; no document of CD's."""
+        progress = self._work.progress
+        return TurnScope(
+            self.note,
+            documents=(
+                str(progress / read_progress.BOARD),
+                str(progress / "cd" / schema.LOG_NAMES["cd"]),
+            ),
+            folders=(self._spec.root,),
+            permissions=self._spec.permissions,
+        )
+
+    def tools(self) -> tuple[str, ...]:
+        """None: the protocol knows no such participant."""
+        return ()
+
+
+def _read(task: Task, work: Work) -> TaskRun:
+    ended = read_result(work)
+    return TaskRun(task, work.key, ended, parse_result(ended.output))

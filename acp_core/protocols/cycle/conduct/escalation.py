@@ -21,7 +21,7 @@ from acp_core.protocols.cycle.schema import (
 )
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write.changes import agent_of, at, entry
-from acp_core.protocols.cycle.write.coordination import note
+from acp_core.protocols.cycle.write.layout import note
 
 AGAIN, STOP = "Run it again", "Stop the cycle"
 MORE, ACCEPT = "Allow another iteration", changes.TAKEN

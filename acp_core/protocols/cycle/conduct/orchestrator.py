@@ -25,25 +25,36 @@ from acp_core.files.requests import Request
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import prompts, schema
-from acp_core.protocols.cycle.conduct import (
-    delivery,
-    escalation,
-    facts,
-    outputs,
-    results,
-    steps,
-    verdict,
+from acp_core.protocols.cycle.conduct import agent as conduct_agent
+from acp_core.protocols.cycle.conduct import escalation, results
+from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Mailbox, TaskRuns, Work
+from acp_core.protocols.cycle.conduct.results import read_facts
+from acp_core.protocols.cycle.conduct.steps import (
+    FINALIZING,
+    Kind,
+    Todo,
+    adopt,
+    begin_cycle,
+    begin_run,
+    next_step,
+    next_version,
+    pick_up,
+    prepared,
+    run_of,
+    sent_in,
+    status,
+    tasks_apart,
+    unsent,
 )
-from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Work
-from acp_core.protocols.cycle.conduct.delivery import Mailbox
-from acp_core.protocols.cycle.conduct.steps import Kind, Todo
-from acp_core.protocols.cycle.conduct.tasks import TaskRuns
-from acp_core.protocols.cycle.read import board
-from acp_core.protocols.cycle.read.orchestrator_spec import FINALIZE, Spec
-from acp_core.protocols.cycle.read.reports import parse_result
-from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.read import progress as read_progress
+from acp_core.protocols.cycle.read.orchestrator_spec import FINALIZE_TIMEOUT, Spec
+from acp_core.protocols.cycle.read.progress import parse_result
+from acp_core.protocols.cycle.schema import (
+    AGENTS,
+    Object,
+)
 from acp_core.protocols.cycle.write import asked, changes, layout
-from acp_core.protocols.cycle.write.coordination import note
+from acp_core.protocols.cycle.write.layout import note
 from acp_core.protocols.cycle.write.store import Store, Written
 
 COMPLETED, GAVE_UP, ASKS, FAILED = 0, 1, 4, 5
@@ -70,7 +81,7 @@ class Orchestrator:
         self._clock = clock
         self._store = Store(spec.root, spec.cycle)
         place = session.where.folder / f"outputs-{spec.cycle}"
-        self._outputs = outputs.Outputs(self._store.progress, place)
+        self._outputs = results.Outputs(self._store.progress, place)
         self._threads: dict[str, threading.Thread] = {}
         self._mailboxes: dict[str, Mailbox] = {}
         self._tasks: TaskRuns | None = None  # of CD's run
@@ -114,7 +125,7 @@ class Orchestrator:
             return ASKS
         self._take_up()
         state = self._read_state()
-        todo = steps.todo(state, self._spec.overlap)
+        todo = next_step(state, self._spec.overlap)
         if todo.kind is Kind.OVER:
             return self._over(state)
         if todo.kind is Kind.WAIT:
@@ -122,7 +133,7 @@ class Orchestrator:
         if todo.kind is Kind.PREPARE:
             self._prepare(state)
         elif todo.kind is Kind.EVALUATE:
-            self._change(lambda held: verdict.evaluate(held, self._clock()))
+            self._change(lambda held: results.evaluate(held, self._clock()))
         elif todo.kind is Kind.STUCK:
             self._change(lambda held: self._stuck(held, todo.note))
         else:
@@ -141,9 +152,9 @@ class Orchestrator:
 
     def _settle(self, state: Object) -> None:
         now = self._clock()
-        steps.adopt(state, now)
-        steps.begin_cycle(state, now)
-        steps.pick_up(state, now)
+        adopt(state, now)
+        begin_cycle(state, now)
+        pick_up(state, now)
         escalation.apply_decisions(state, now)
 
     def _change(self, change: Callable[[Object], None]) -> Written:
@@ -182,7 +193,7 @@ class Orchestrator:
         return "done", f"Done by the orchestrator of {claims.account(claims.uid())}."
 
     def _stuck(self, state: Object, message: str) -> None:
-        name = next((n for n in AGENTS if steps.status(state, n) != "completed"), "ra")
+        name = next((n for n in AGENTS if status(state, n) != "completed"), "ra")
         options = (escalation.AGAIN, escalation.STOP)
         escalation.escalate(state, self._clock(), "agent", message, options, agent=name)
 
@@ -202,7 +213,7 @@ class Orchestrator:
     def _begin(self, name: str) -> None:
         """Put an agent to work, or go on with what it was put to."""
         progress = self._store.progress
-        if steps.status(self._state, name) != "running":
+        if status(self._state, name) != "running":
             self._watch_logs()
             own = changes.agent_state(self._state, name).version
             layout.archive(progress, name, own)
@@ -210,22 +221,22 @@ class Orchestrator:
             self._change(lambda state: self._begin_run(state, name))
         state = self._state
         agent = changes.agent_state(state, name)
-        if steps.status(state, name) != "running":
+        if status(state, name) != "running":
             return  # it was paused meanwhile
-        key = steps.run_of(state, name)
+        key = run_of(state, name)
         if not key:  # somebody else put it to work: it is begun anew
             self._change(lambda held: changes.agent_of(held, name).update(status="idle"))
             return
-        entries = steps.sent_in(state, key)
+        entries = sent_in(state, key)
         version, trouble = layout.plain(agent.target_version), agent.error
         root, id = Path(self._spec.root), self._spec.cycle
-        found = board.read(layout.read(progress / board.BOARD))
+        found = read_progress.read(layout.read(progress / read_progress.BOARD))
         timeout = self._spec.timeout
         prompt = partial(
             prompts.prompt, copy.deepcopy(state), id, name, root, version, entries, trouble, found
         )
-        if agent.raw.get(steps.FINALIZING):
-            timeout = min(timeout, FINALIZE)
+        if agent.raw.get(FINALIZING):
+            timeout = min(timeout, FINALIZE_TIMEOUT)
             text = prompts.finalize(state, id, name, root, version, entries, timeout)
         else:
             text = prompt()
@@ -239,7 +250,7 @@ class Orchestrator:
         mailbox = self._mailboxes[name] = Mailbox()
         run: AgentRun | TaskRuns
         run = AgentRun(self._spec, work, self._why_stop, mailbox, self._session.say)
-        if tasks := steps.tasks_apart(state) if name == "cd" else {}:
+        if tasks := tasks_apart(state) if name == "cd" else {}:
             of_task = partial(prompts.task, copy.deepcopy(state), id, root, version)
             run = self._tasks = TaskRuns(
                 self._spec, work, tasks, self._why_stop, mailbox, self._session.say, of_task, prompt
@@ -250,17 +261,17 @@ class Orchestrator:
 
     def _hand_over(self, name: str) -> None:
         """Have feedback to an agent at work delivered, and note what it took."""
-        mailbox, key = self._mailboxes[name], steps.run_of(self._state, name)
-        if new := mailbox.new(steps.unsent(self._state, name)):
+        mailbox, key = self._mailboxes[name], run_of(self._state, name)
+        if new := mailbox.new(unsent(self._state, name)):
             mailbox.put(new, prompts.feedback_message(self._state, name, new, self._store.progress))
         if ids := mailbox.delivered():
-            self._change(lambda held: delivery.sent(held, self._clock(), name, key, ids))
+            self._change(lambda held: conduct_agent.sent(held, self._clock(), name, key, ids))
         if name == "cd" and self._tasks and (moved := self._tasks.news()):
             self._change(lambda held: results.moved_tasks(held, self._clock(), moved))
 
     def _begin_run(self, state: Object, name: str) -> None:
-        if state.get("status") == "running" and steps.status(state, name) != "running":
-            steps.begin_run(state, self._clock(), name, self._spec.jobs)
+        if state.get("status") == "running" and status(state, name) != "running":
+            begin_run(state, self._clock(), name, self._spec.jobs)
 
     def _thread(self, name: str, run: AgentRun | TaskRuns) -> None:
         self._ended[name] = run.run()
@@ -289,15 +300,15 @@ class Orchestrator:
         self._outputs.remember([name, *{each.owner for each in found if not each.is_back}])
         if not found:
             return
-        run = steps.run_of(self._read_state(), name)
-        self._change(lambda state: outputs.record(state, self._clock(), run, name, found))
+        run = run_of(self._read_state(), name)
+        self._change(lambda state: results.record(state, self._clock(), run, name, found))
         for each in found:
             done = "put back" if each.is_back else "no copy of the old content exists"
             self._session.say(f"{name} changed {each.name}, which only {each.owner} writes: {done}")
 
     def _conclude(self, name: str, ended: Ended) -> None:
         agent = changes.agent_of(self._read_state(), name)
-        found = facts.read(self._store.progress, name, _time(agent.get("started_at")))
+        found = read_facts(self._store.progress, name, _time(agent.get("started_at")))
         complaints = self._watch_logs()
 
         def change(state: Object) -> None:
@@ -336,15 +347,15 @@ class Orchestrator:
 
     def _prepare(self, state: Object) -> None:
         """An iteration begins: copy every document, raise the version of those that stay."""
-        version, progress = steps.next_version(state), self._store.progress
+        version, progress = next_version(state), self._store.progress
         stay = []
         for name in AGENTS:
             own = changes.agent_state(state, name).version
             layout.archive(progress, name, own)
-            if steps.status(state, name) == "completed":
+            if status(state, name) == "completed":
                 layout.stamp(progress, name, version)
                 stay.append(name)
-        self._change(lambda held: steps.prepared(held, self._clock(), version, tuple(stay)))
+        self._change(lambda held: prepared(held, self._clock(), version, tuple(stay)))
 
     # waiting and ending
 
@@ -366,7 +377,7 @@ class Orchestrator:
 
     def _over(self, state: Object) -> int:
         self._stop_programs("the cycle is over")
-        at_work = [name for name in AGENTS if steps.status(state, name) == "running"]
+        at_work = [name for name in AGENTS if status(state, name) == "running"]
         if at_work:
             self._change(lambda held: self._laid_down(held, at_work))
         said = schema.text(state.get("status"))

@@ -1,36 +1,324 @@
-"""What follows from the end of an agent's run: pure functions of the state.
+"""What follows from the end of an agent's run, and of an iteration: pure functions of the state.
 
-Source: development cycle specification, "Agent Status Update" and "Conflict Resolution".
+A cycle completes only when its tests ran and pass, its tasks are done and no agent says that it has
+not finished (then a person is asked); else the next iteration begins with what failed, as long as
+the limit allows, and a person is asked beyond it. Where the state holds criteria of convergence
+these say how many tests must pass.
+
+What an agent wrote stays as it wrote it. Decided as for the state: what another run changed is put
+back and said, and what it wrote is kept. Logs are watched elsewhere: they may grow. A copy of each
+document is kept beside the orchestrator's own files, from when its writer ended until it begins
+again. Source: development cycle specification, "Agent Status Update", "Conflict Resolution" (test
+failure), "State Consistency Rules" (single writer) and "Progress Markdown Files" (no overwrites).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
 
+from acp_core.files import atomic, modes
+from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.conduct import escalation, routing, steps
-from acp_core.protocols.cycle.conduct.escalation import AGAIN, STOP, escalate
-from acp_core.protocols.cycle.conduct.facts import Facts
-from acp_core.protocols.cycle.conduct.tasks import TaskRun
+from acp_core.protocols.cycle import state as cycle_state
+from acp_core.protocols.cycle.conduct import escalation, steps
+from acp_core.protocols.cycle.conduct.agent import TaskRun
+from acp_core.protocols.cycle.conduct.escalation import (
+    ACCEPT,
+    AGAIN,
+    MORE,
+    ON,
+    STOP,
+    ask_unfinished,
+    close_iteration,
+    complete,
+    escalate,
+)
 from acp_core.protocols.cycle.prompts import PRIMARY
-from acp_core.protocols.cycle.read.reports import PhaseResult, Ratio
+from acp_core.protocols.cycle.read import progress as read_progress
+from acp_core.protocols.cycle.read import state_file
+from acp_core.protocols.cycle.read.progress import PhaseResult, Ratio
 from acp_core.protocols.cycle.schema import (
     AGENTS,
     FIRST_VERSION,
     Object,
     coordination_of,
     iteration_of,
+    obj,
     one_line,
     plan_of,
+    text,
 )
-from acp_core.protocols.cycle.state import failed_names
-from acp_core.protocols.cycle.write import changes
+from acp_core.protocols.cycle.state import Criteria, Tests, failed_names
+from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
-from acp_core.protocols.cycle.write.coordination import note
+from acp_core.protocols.cycle.write.layout import note, section
+
+OVERWRITES = "overwrites"
+_BYTES = 8 << 20  # of one document
+
+
+class Overwritten(NamedTuple):
+    """A document that somebody else's run changed or removed.
+
+    Attributes:
+        owner: the agent whose document it is.
+        name: its name below the progress folder.
+        kept: where what the other one wrote is kept, below that folder; "" where it removed it.
+        is_back: it holds again what its owner wrote.
+    """
+
+    owner: str
+    name: str
+    kept: str
+    is_back: bool
+
+
+class Outputs:
+    """The documents of a cycle's agents as they left them.
+
+    Args:
+        progress: the cycle's progress folder.
+        place: a folder of the orchestrator's own, for this cycle.
+    """
+
+    def __init__(self, progress: Path, place: Path) -> None:
+        self._progress = progress
+        self._place = place
+
+    def remember(self, agents: Iterable[str]) -> None:
+        """Keep the documents of these agents as they stand."""
+        names = set(agents)
+        known = {n: d for n, d in self._known().items() if n.partition("/")[0] not in names}
+        modes.private_folder(self._place)
+        for agent in names:
+            for path in state_file.agent_documents(self._progress, agent):
+                data = _bytes(path)
+                if data is not None:
+                    known[f"{agent}/{path.name}"] = digest = hashlib.sha256(data).hexdigest()
+                    self._keep(digest, data)
+        data = json.dumps(known).encode()
+        atomic.replace(self._place / "digests.json", data, sync=False, private=True)
+        for each in self._place.iterdir():
+            if each.name != "digests.json" and each.name not in known.values():
+                each.unlink(missing_ok=True)
+
+    def put_back(self, by: str, agents: Iterable[str]) -> list[Overwritten]:
+        """Put back what a run changed in the folders of these agents, as far as it is kept."""
+        owners, found = set(agents), []
+        for name, digest in self._known().items():
+            owner, path = name.partition("/")[0], self._progress / name
+            now = _bytes(path)
+            if owner not in owners or path.parent.is_symlink() or path.is_symlink():
+                continue
+            if now is None or hashlib.sha256(now).hexdigest() != digest:
+                found.append(self._restored(Overwritten(owner, name, "", False), by, now, digest))
+        return found
+
+    def _restored(self, each: Overwritten, by: str, now: bytes | None, digest: str) -> Overwritten:
+        before = _bytes(self._place / digest)
+        kept = self._set_aside(each, by, now) if now is not None else ""
+        if before is not None and hashlib.sha256(before).hexdigest() == digest:
+            atomic.replace(self._progress / each.name, before)
+            return each._replace(kept=kept, is_back=True)
+        return each._replace(kept=kept)
+
+    def _set_aside(self, each: Overwritten, by: str, data: bytes) -> str:
+        """Keep what the other one wrote in the history of the document; where."""
+        path = Path(each.name)
+        modes.shared_folder(self._progress / each.owner / "history")
+        word = hashlib.sha256(data).hexdigest()[:8]
+        kept = f"{each.owner}/history/{path.stem}-by-{by}-{word}{path.suffix}"
+        with contextlib.suppress(FileExistsError):
+            atomic.create(self._progress / kept, data)
+        return kept
+
+    def _keep(self, digest: str, data: bytes) -> None:
+        with contextlib.suppress(FileExistsError):
+            atomic.create(self._place / digest, data, sync=False, private=True)
+
+    def _known(self) -> dict[str, str]:
+        """The digest of each document, by its name below the progress folder."""
+        try:
+            held = obj(json.loads(read_bounded(self._place / "digests.json", _BYTES)))
+        except (Unreadable, ValueError, RecursionError):
+            return {}
+        return {name: text(digest) for name, digest in held.items()}
+
+
+def record(state: Object, now: datetime, run: str, by: str, found: list[Overwritten]) -> None:
+    """Say what a run changed that is not its own; ask a person where it could not be put back."""
+    held = section(state)
+    rows = held.get(OVERWRITES)
+    held[OVERWRITES] = rows if isinstance(rows, list) else []
+    for each in found:
+        row: Object = {"file": each.name, "owner": each.owner, "by": by, "run": run, "at": at(now)}
+        held[OVERWRITES].append(row | {"kept_as": each.kept, "put_back": each.is_back})  # type: ignore[attr-defined]
+        what = f"{by} changed {each.name}, which only {each.owner} writes"
+        kept = f"; the version of {by} is kept as {each.kept}" if each.kept else ""
+        if each.is_back:
+            note(state, now, "orchestrator", f"{what}: put back{kept}")
+            continue
+        note(state, now, "orchestrator", f"{what}: acp has no copy of the old content{kept}")
+        question = f"{what}, and acp has no copy of the old content"
+        escalate(state, now, "agent", question, (AGAIN, ON, STOP), agent=each.owner)
+
+
+def _bytes(path: Path) -> bytes | None:
+    """A document's bytes; None where it is missing, or cannot be read."""
+    try:
+        return read_bounded(path, _BYTES)
+    except Unreadable:
+        return None
+
+
+_LISTED_NAMES = 8
+
+
+class Issue(NamedTuple):
+    """What is not good: who mends it, in a sentence, and how one sees that it is mended."""
+
+    agent: str
+    text: str
+    criteria: tuple[str, ...]
+
+
+def evaluate(state: Object, now: datetime) -> None:
+    """Judge the iteration: complete the cycle, begin the next one, or ask a person."""
+    for each in coordination_of(state).open_blockers:
+        reporter = each.reported_by.lower()
+        asked = each.description or each.id
+        escalate(state, now, "blocker", asked, (), agent=reporter, blocker=each.id)
+        return
+    tests = Tests(schema.obj(state.get("test_results")))
+    if not tests.proven:
+        asked = "VAS named no tests that ran: test-results.json is missing, old or empty"
+        escalate(state, now, "unproven", asked, (AGAIN, ACCEPT, STOP), agent="vas")
+        return
+    found = issues(state)
+    if not found and ask_unfinished(state, now, AGENTS):
+        return
+    if not found:
+        complete(state, now, resolved=True, reached=_reached(state, tests))
+        return
+    close_iteration(state, now, _problems(state, found), resolved=False)
+    current = iteration_of(state)
+    limit = schema.count(state.get("max_iterations"))
+    if limit is not None and current >= limit:
+        asked = f"Iteration {current} of {limit} ended: {'; '.join(each.text for each in found)}"
+        escalate(state, now, "limit", asked, (MORE, ACCEPT, STOP))
+        return
+    if _misses_gate(state, tests) and not _asked(state, current):
+        asked = f"Iteration {current} ends zero_to_one, but no test passes"
+        escalate(state, now, "gate", asked, (ON, ACCEPT, STOP))
+        return
+    feed_back(state, now, found)
+
+
+def feed_back(state: Object, now: datetime, found: list[Issue]) -> None:
+    """Begin the next iteration with what is not good."""
+    first = min(AGENTS.index(each.agent) for each in found)
+    source = "vas"
+    for agent in AGENTS:
+        own = [each for each in found if each.agent == agent]
+        if own:
+            criteria = [item for each in own for item in each.criteria]
+            text = "; ".join(each.text for each in own)
+            changes.add_feedback(state, now, source, agent, text, "bug_report", criteria=criteria)
+    changes.begin_iteration(state, now, AGENTS[first:])
+
+
+def issues(state: Object) -> list[Issue]:
+    """What is not good, and who mends it: CD, or RA and EP where VAS says so."""
+    found: list[Issue] = []
+    tests = Tests(schema.obj(state.get("test_results")))
+    wanted = cycle_state.criteria(state)
+    if tests.failed and not _pass_enough(tests, wanted):
+        names = ", ".join(tests.names[:_LISTED_NAMES])
+        more = (
+            f" and {len(tests.names) - _LISTED_NAMES} more"
+            if len(tests.names) > _LISTED_NAMES
+            else ""
+        )
+        rate = f"; {wanted.rate:g} % must pass" if wanted.rate else ""
+        said = f"{tests.failed} of {tests.total} tests fail{rate}: {names}{more}"
+        found.append(Issue("cd", said, tuple(f"{name} passes" for name in tests.names[:50])))
+    undone = [each.id for each in plan_of(state.get("plan")).tasks if each.is_undone]
+    if undone:
+        said = f"{len(undone)} planned tasks not done: {', '.join(undone[:_LISTED_NAMES])}"
+        found.append(Issue("cd", said, tuple(f"{id} is done" for id in undone[:50])))
+    critical = schema.count(schema.obj(state.get("test_results")).get("critical_issues"))
+    if critical and critical > wanted.critical:
+        said = f"VAS found {critical} critical issues: see validation.md"
+        left = f"no more than {wanted.critical} critical issues are left"
+        criterion = left if wanted.critical else "no critical issues are left"
+        found.append(Issue("cd", said, (criterion,)))
+    found += _uncovered(tests, wanted)
+    if found:  # remarks alone do not keep a cycle from completing
+        for text in _remarks(state):
+            asked = steps.route(text, "vas")
+            if asked.owner in ("ra", "ep") and text.lower().startswith((f"{asked.owner}:",)):
+                found.append(Issue(asked.owner, asked.question, ()))
+    return found
+
+
+def _pass_enough(tests: Tests, wanted: Criteria) -> bool:
+    """Whether enough tests pass, though some fail."""
+    return wanted.rate is not None and tests.rate is not None and tests.rate >= wanted.rate
+
+
+def _uncovered(tests: Tests, wanted: Criteria) -> list[Issue]:
+    """Too few lines are covered, or nobody knows how many: 0 is what is told then."""
+    if wanted.coverage is None or (tests.coverage or 0) >= wanted.coverage:
+        return []
+    criterion = (f"{wanted.coverage:g} % of the lines are covered",)
+    if not tests.coverage:
+        said = f"coverage was not collected; required: {wanted.coverage:g} %"
+        return [Issue("vas", said, ("test-results.json holds the coverage", *criterion))]
+    said = f"{tests.coverage:g} % of the lines are covered; required: {wanted.coverage:g} %"
+    return [Issue("cd", said, criterion)]
+
+
+def _reached(state: Object, tests: Tests) -> str:
+    """By how much a cycle is good, where not simply every test has to pass."""
+    wanted = cycle_state.criteria(state)
+    parts = []
+    if wanted.rate is not None and tests.failed and tests.rate is not None:
+        parts.append(f"{tests.rate:g} % of the tests pass; required: {wanted.rate:g} %")
+    if wanted.coverage is not None and tests.coverage is not None:
+        parts.append(f"{tests.coverage:g} % are covered; required: {wanted.coverage:g} %")
+    return "; ".join(parts if tests.failed or not parts else ("all tests pass", *parts))
+
+
+def _misses_gate(state: Object, tests: Tests) -> bool:
+    """Whether zero_to_one ends with this iteration, and nothing works yet."""
+    return cycle_state.leaves_first_phase(state) and not tests.rate
+
+
+def _asked(state: Object, current: int) -> bool:
+    """Whether a person was asked about this iteration's gate already."""
+    asked = coordination_of(state).decisions
+    return any(each.kind == "gate" and each.iteration == current for each in asked)
+
+
+def _remarks(state: Object) -> list[str]:
+    records = schema.objects(state.get("iterations"))
+    return schema.words(records[-1].get("issues_found")) if records else []
+
+
+def _problems(state: Object, found: list[Issue]) -> list[str]:
+    return list(dict.fromkeys((*_remarks(state), *(each.text for each in found))))
+
 
 _SHORTEST = 12  # letters from which on a text is told from others by itself
-_LISTED = 200  # files that the record of an iteration names
+_RECORDED_FILES = 200  # files that the record of an iteration names
 
 
 def cancelled_run(state: Object, now: datetime, name: str, why: str) -> None:
@@ -129,7 +417,7 @@ def ended_run(
     note(state, now, name, message)
     for problem in result.problems(name):
         note(state, now, "orchestrator", f"PHASE_RESULT of {name.upper()}: {problem}")
-    open_issues = [one_line(each) for each in result.items("issues")[:_LISTED]]
+    open_issues = [one_line(each) for each in result.items("issues")[:_RECORDED_FILES]]
     if result.status == "partial" and not blockers:
         left = "; ".join(open_issues[:8]) or one_line(result.summary) or "no reason given"
         agent[escalation.UNFINISHED] = left
@@ -192,8 +480,8 @@ def _tasks(state: Object) -> list[Object]:
 def _new_questions(state: Object, facts: Facts, reported: list[str]) -> list[str]:
     """Questions of issues.md that were neither told otherwise nor asked before."""
     asked = {_letters(each.description) for each in coordination_of(state).blockers}
-    asked |= {_letters(routing.route(each, "cd").question) for each in reported}
-    return [q for q in facts.questions if _letters(routing.route(q, "cd").question) not in asked]
+    asked |= {_letters(steps.route(each, "cd").question) for each in reported}
+    return [q for q in facts.questions if _letters(steps.route(q, "cd").question) not in asked]
 
 
 def _new_discoveries(state: Object, name: str, facts: Facts, reported: list[str]) -> list[str]:
@@ -203,12 +491,12 @@ def _new_discoveries(state: Object, name: str, facts: Facts, reported: list[str]
     it, so that none is lost.
     """
     known = [_letters(each.description) for each in coordination_of(state).blockers]
-    known += [_letters(routing.route(each, name).question) for each in reported]
+    known += [_letters(steps.route(each, name).question) for each in reported]
     new: list[str] = []
     for agent, issue in facts.blocking:
         if agent != name and agent in AGENTS and steps.status(state, agent) == "running":
             continue
-        asked = _letters(routing.route(one_line(issue), name).question)
+        asked = _letters(steps.route(one_line(issue), name).question)
         if not any(_same(asked, each) for each in known):
             known.append(asked)
             new.append(issue)
@@ -250,8 +538,8 @@ def _completed(
     if records and isinstance(records[-1].get("agent_results"), dict):
         files = _modified(result)
         record: Object = {"status": result.status, "files_modified": len(files)}
-        record["files"] = files[:_LISTED]
-        if reasons := result.items("issues")[:_LISTED]:
+        record["files"] = files[:_RECORDED_FILES]
+        if reasons := result.items("issues")[:_RECORDED_FILES]:
             record["issues"] = [one_line(each) for each in reasons]
         schema.obj(records[-1]["agent_results"])[name] = record
 
@@ -262,10 +550,10 @@ def _modified(result: PhaseResult) -> list[str]:
 
 def _block(state: Object, now: datetime, name: str, said: str) -> None:
     """Record what an agent does not know, and ask who can answer."""
-    found = routing.route(one_line(said), name)
+    found = steps.route(one_line(said), name)
     known = [_letters(each.description) for each in coordination_of(state).blockers]
     before = _letters(found.question) in known
-    owner = routing.USER if before else found.owner  # asked again: the answer did not help
+    owner = steps.USER if before else found.owner  # asked again: the answer did not help
     id = changes.new_id(state, "blockers", "BLK")
     blocker: Object = {
         "id": id,
@@ -278,7 +566,7 @@ def _block(state: Object, now: datetime, name: str, said: str) -> None:
     }
     changes.append(state, "blockers", blocker)
     note(state, now, name, f"blocker {id}: {found.question}")
-    if owner == routing.USER:
+    if owner == steps.USER:
         escalate(state, now, "blocker", found.question, found.options, agent=name, blocker=id)
     else:
         kind = "issue_fix" if owner == "cd" else "clarification"
@@ -454,3 +742,87 @@ def _summary(result: PhaseResult, *keys: str) -> Object:
 
 
 _HOLD = {"ra": _hold_ra, "ep": _hold_ep, "cd": _hold_cd, "vas": _hold_vas}
+_HEADING = re.compile(r"^#{1,4} +Questions for (RA|EP)\b", re.IGNORECASE)
+_ITEM = re.compile(r"^\s*[-*] +(?:\[ \] +)?(.+?)\s*$")
+_SPARE = timedelta(seconds=3)  # clocks of file systems tick coarsely
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What stands in an agent's folder.
+
+    Attributes:
+        version: the highest version that its documents name, "" for none.
+        files: all of them, as the state lists them.
+        plan: EP's plan.json.
+        tests: VAS's test-results.json, {} where it was not written in this run.
+        stale: VAS's results are there, but older than the run.
+        questions: CD's open questions, each begun with whom it asks.
+        blocking: discoveries of the shared board that block, and who told each.
+    """
+
+    version: str = ""
+    files: tuple[str, ...] = ()
+    plan: Object = field(default_factory=dict)
+    tests: Object = field(default_factory=dict)
+    stale: bool = False
+    questions: tuple[str, ...] = ()
+    blocking: tuple[tuple[str, str], ...] = ()
+
+
+def read_facts(progress: Path, agent: str, started: datetime | None) -> Facts:
+    """Look into an agent's folder.
+
+    Args:
+        progress: the cycle's progress folder.
+        agent: whose folder.
+        started: when its run began; results of before do not count.
+    """
+    plan: Object = {}
+    tests: Object = {}
+    stale, questions = False, []
+    if agent == "ep":
+        plan = layout.read_json(progress / "ep" / "plan.json")
+    elif agent == "cd":
+        questions = open_questions(layout.read(progress / "cd" / "issues.md"))
+    elif agent == "vas":
+        path = progress / "vas" / "test-results.json"
+        tests = layout.read_json(path)
+        if tests and started and state_file.is_regular(path):
+            stale = path.stat().st_mtime < (started - _SPARE).timestamp()
+        tests = {} if stale else tests
+    return Facts(
+        layout.version_of_agent(progress, agent),
+        tuple(layout.listed(progress, agent)),
+        plan,
+        tests,
+        stale,
+        tuple(questions),
+        blocking(layout.read(progress / read_progress.BOARD)),
+    )
+
+
+def blocking(text: str) -> tuple[tuple[str, str], ...]:
+    """The discoveries of a board that block: who told each, and what it is."""
+    found = [
+        each
+        for each in read_progress.distinct(read_progress.read(text))
+        if read_progress.blocks(each)
+    ]
+    return tuple((each.agent, schema.text(each.data.get("issue"))) for each in found)[:50]
+
+
+def open_questions(issues: str) -> list[str]:
+    """The questions of issues.md that are not ticked off, as "RA: question"."""
+    found, whom = [], ""
+    for line in issues.splitlines()[:5_000]:
+        heading = _HEADING.match(line)
+        if heading:
+            whom = heading[1].upper()
+        elif line.startswith("#"):
+            whom = ""
+        elif whom and (item := _ITEM.match(line)):
+            said = item[1]
+            if not said.startswith(("[x]", "[X]", "~~", "\u2713")) and said.lower() != "none":
+                found.append(f"{whom}: {said}")
+    return found[:50]

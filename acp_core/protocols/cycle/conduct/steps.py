@@ -1,8 +1,9 @@
-"""What an orchestrator does next: pure functions of the state.
+"""What an orchestrator does next, and who can answer what an agent does not know: pure functions of the state.
 
-Source: development cycle specification, "Dependency Resolution" and "Iteration Flow with
-Communication". One agent works at a time, in the order of their dependencies; EP beside RA only
-where that was asked for.
+One agent works at a time, in the order of their dependencies; EP beside RA only where that was asked
+for. Unclear requirements go to RA, an incomplete plan to EP, and what no agent can settle to a
+person. Source: development cycle specification, "Dependency Resolution", "Iteration Flow with
+Communication", "Conflict Resolution" and "Escalation Path".
 """
 
 from __future__ import annotations
@@ -28,7 +29,48 @@ from acp_core.protocols.cycle.schema import (
 from acp_core.protocols.cycle.state import independent_tasks
 from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
-from acp_core.protocols.cycle.write.coordination import note
+from acp_core.protocols.cycle.write.layout import note
+
+USER = "user"
+
+_ADDRESSED = re.compile(
+    r"^\W{0,3}(ra|ep|cd|vas|user|human|person)\b\W{0,3}\s*:\s*(.*)$", re.I | re.S
+)
+
+_PLAN = re.compile(r"\bplan(?:ned)?\b|\btasks?\b|\bTASK-\d", re.I)
+
+_WANTED = re.compile(
+    r"\bFR-\d|\bEC-\d|requirement|unclear|clarif|ambiguous|edge case|specification", re.I
+)
+
+
+class Route(NamedTuple):
+    """Who is asked what; ``options`` are the choices that were offered."""
+
+    owner: str
+    question: str
+    options: tuple[str, ...] = ()
+
+
+def route(text: str, reporter: str) -> Route:
+    """Whom a blocker concerns: as it says itself, else by its words; a person where nobody else.
+
+    Only an agent that works before the reporter can answer it.
+    """
+    match = _ADDRESSED.match(text)
+    owner = match[1].lower() if match else _guess(text)
+    question, *options = [part.strip() for part in (match[2] if match else text).split("|")]
+    before = AGENTS[: AGENTS.index(reporter)] if reporter in AGENTS else AGENTS
+    if owner not in before:
+        owner = USER
+    return Route(owner, question or text, tuple(each for each in options if each))
+
+
+def _guess(text: str) -> str:
+    if _WANTED.search(text):
+        return "ra"
+    return "ep" if _PLAN.search(text) else USER
+
 
 TASKS = "task_runs"  # the ids of the tasks that have runs of their own before this one
 FINALIZE, FINALIZING = "finalize", "finalizing"  # an agent's next run, or this one, only sums up
@@ -84,7 +126,7 @@ def sent_in(state: Object, run: str) -> list[Object]:
     return [each for each in changes.entries(state, "feedback_log") if each.get("run") == run]
 
 
-def todo(state: Object, overlap: bool = False) -> Todo:
+def next_step(state: Object, overlap: bool = False) -> Todo:
     """What there is to do.
 
     Args:

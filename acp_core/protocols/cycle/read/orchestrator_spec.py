@@ -15,7 +15,9 @@ from acp_core.protocols.cycle.schema import AGENTS
 
 ORCHESTRATOR = "orchestrator"
 TIMEOUT = 1_800.0  # seconds that an agent is waited for, as the specification's orchestrator does
-FINALIZE = 180.0  # seconds of the run that only writes down what a run that was too long has done
+FINALIZE_TIMEOUT = (
+    180.0  # seconds of the run that only writes down what a run that was too long has done
+)
 ATTEMPTS = 2
 AT_MOST = 32  # tasks that CD works on at the same time
 

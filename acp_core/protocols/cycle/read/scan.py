@@ -1,22 +1,33 @@
-"""One reading of a project's cycles. Nothing outside ``.workflow/.cycle`` is ever looked at.
+"""One reading of a project's cycles, and which of them a person wants to look at.
 
-Source: development cycle specification, "Directory Structure".
+Nothing outside ``.workflow/.cycle`` is ever looked at. The wish is kept by acp, never in the project;
+without one it is the cycle that goes on, else the latest. Source: development cycle specification,
+"Directory Structure".
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from acp_core.files import atomic, modes
 from acp_core.files.atomic import is_leftover
+from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import File, Record, entries, moment, read_record
-from acp_core.protocols.cycle import schema
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.person import paths
+from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read.progress import LIMIT, filled
-from acp_core.protocols.cycle.schema import Cycle, Object, Project
+from acp_core.protocols.cycle.schema import Cycle, Object, Project, obj, text
+from acp_core.protocols.kit.binding import Context, Location
 
 FILES = 3_000  # files that are looked at
 _MOST_CYCLES = 200  # cycles of a project that are read
@@ -181,3 +192,111 @@ def _orphans(root: Path, known: set[str]) -> tuple[str, ...]:
         if PROGRESS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
     ]
     return tuple(name for name in found if name not in known)
+
+
+_BYTES = 1 << 16
+
+
+def wanted(root: Path) -> str:
+    """The id of the cycle that a person chose; "" for none."""
+    try:
+        held = obj(json.loads(read_bounded(_file(root), _BYTES)))
+    except (Unreadable, ValueError, RecursionError):
+        return ""
+    return text(held.get("cycle")) if held.get("folder") == os.path.realpath(root) else ""
+
+
+def choose(root: Path, id: str) -> None:
+    """Show this cycle from now on; "" for the one that goes on.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = _file(root)
+    if not id:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        return
+    modes.private_folder(path.parent)
+    held = {"folder": os.path.realpath(root), "cycle": id}
+    atomic.replace(
+        path, json.dumps(held).encode(errors="surrogateescape"), sync=False, private=True
+    )
+
+
+def _file(root: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+    return paths.state_folder() / "cycles" / f"{name}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenProject:
+    """A project as it stands when acts are bound to it.
+
+    Attributes:
+        key: its location.
+        root: its folder.
+        project: its cycles.
+    """
+
+    key: str
+    root: Path
+    project: Project
+
+    @property
+    def selected(self) -> Cycle:
+        """The cycle that is shown.
+
+        Raises:
+            Refused: there is none.
+        """
+        if self.project.selected is None:
+            raise Refused(f"{self.key}: no cycle here (start one with `acp cycle start`)")
+        return self.project.selected
+
+    def find(self, id: str) -> Cycle:
+        """The cycle of this id, or whose id ends so; "" for the one that is shown.
+
+        Raises:
+            Refused: there is none, or there are several.
+        """
+        if id in ("", self.selected.id):
+            return self.selected
+        named, cycles = id.removesuffix(".json"), self.project.cycles
+        known = [each for each in cycles if each.id == named]
+        near = known or [each for each in cycles if each.id.endswith(named)]
+        if len(near) != 1:
+            names = ", ".join(each.id for each in cycles[-5:]) or "none"
+            raise Refused(
+                f"{id!r} is {'not a cycle' if not near else 'several cycles'} here ({names})"
+            )
+        return near[0]
+
+
+def open_project(context: Context, now: datetime) -> OpenProject:
+    """The project that an act is bound to; read where nobody did.
+
+    Raises:
+        Refused: no such folder.
+    """
+    if isinstance(context, OpenProject):
+        return context
+    root = Path(context.key).resolve()
+    if not root.is_dir():
+        raise Refused(f"{context.key}: no such folder")
+    project = scan(root, listed(root), now, {}, wanted=wanted(root))
+    return OpenProject(context.key, root, project)
+
+
+def open_folder(folder: str) -> OpenProject:
+    """The project in a folder as a command names it, read now.
+
+    Raises:
+        Refused: no such folder.
+    """
+    return open_project(Location(os.path.abspath(os.path.expanduser(folder))), utc_now())
+
+
+def is_damaged(cycle: Cycle) -> bool:
+    """Whether its state is lost or not whole, so that only a rebuilt one goes on."""
+    return bool(state.state_problem(cycle))

@@ -16,9 +16,15 @@ from typing import NamedTuple
 from acp_core.files.records import File
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.read.board import BOARD, DISCOVERIES, SUPERSEDED
-from acp_core.protocols.cycle.read.board import row as row_of
-from acp_core.protocols.cycle.read.reports import RESULT_STATUSES, PhaseResult, parse_result
+from acp_core.protocols.cycle.read.progress import (
+    BOARD,
+    DISCOVERIES,
+    RESULT_STATUSES,
+    SUPERSEDED,
+    PhaseResult,
+    parse_result,
+)
+from acp_core.protocols.cycle.read.progress import row as row_of
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, LogRow, Object, parse_part
 from acp_core.protocols.kit.findings import advice, error, warning
 

@@ -1,27 +1,38 @@
-"""A cycle in the common words: participants, phases, documents, needs."""
+"""A cycle in the common words: participants, phases, documents, needs, its outcome, and its past as a story.
+
+Source: development cycle specification, "Iteration Flow with Communication".
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from acp_core.model import (
+    Event,
     Finding,
     Need,
     NextAction,
     Notice,
     Obstacle,
+    Panel,
     Participant,
     Phase,
     PhaseState,
+    Row,
     Severity,
     Snapshot,
     Source,
     SourceState,
     Status,
+    Target,
+    Tone,
     Turn,
     Verdict,
     Visit,
 )
+from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, is_clean
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import scan
@@ -39,10 +50,9 @@ from acp_core.protocols.cycle.schema import (
     Decision,
     Project,
 )
-from acp_core.protocols.cycle.view import documents, outcome
-from acp_core.protocols.cycle.view.panels import panels
-from acp_core.protocols.cycle.view.status import describe_status
-from acp_core.protocols.cycle.view.timeline import timeline
+from acp_core.protocols.cycle.view import panels as view_panels
+from acp_core.protocols.cycle.view.panels import describe_status, panels
+from acp_core.protocols.cycle.view.timeline import OVER, timeline
 from acp_core.protocols.kit.diagnosis import mark
 
 _REQUESTS = 5  # that are shown
@@ -109,13 +119,13 @@ def snapshot(
         participants=_participants(cycle),
         turns=_turns(cycle, found),
         events=events,
-        documents=documents.documents(project, cycle),
+        documents=view_panels.documents(project, cycle),
         findings=findings,
         next_actions=_next(cycle),
         needs=(*_needs(cycle, found), *_elsewhere(project, cycle)),
         notices=_notices(cycle),
-        panels=(*outcome.panels(cycle), *panels(project, cycle)),
-        outcome=outcome.NAMES,
+        panels=(*outcome_panels(cycle), *panels(project, cycle)),
+        outcome=NAMES,
         run_id=clean_line(cycle.id),
         started=cycle.begun,
         changed=cycle.last_write,
@@ -315,3 +325,131 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         text = f"Completed, but {state.unproven(cycle)}"
         needs.append(Need(key, "unproven", text, action=EXTEND_ACT))
     return tuple(needs)
+
+
+ID = "outcome"
+NAMES = (ID, "decisions", "tests")
+_RESULTS = ("vas/summary.md", "vas/validation.md", "cd/implementation.md")
+"""The documents that tell the result, in the order in which a reader wants them."""
+
+_VERDICTS = {
+    state.OK: ("done: the tests pass", Tone.DONE),
+    state.FAILURES: ("tests or agents failed", Tone.BLOCKED),
+}
+
+
+def outcome_panels(cycle: Cycle) -> tuple[Panel, ...]:
+    """The outcome of a completed cycle; nothing before."""
+    if cycle.status != "completed":
+        return ()
+    rows = (*_facts(cycle), *_documents(cycle))
+    return (Panel(ID, "Outcome", "table", ("item", "outcome"), rows),)
+
+
+def _facts(cycle: Cycle) -> Iterator[Row]:
+    found, limit = state.tests(cycle), cycle.state.max_iterations
+    verdict, tone = _VERDICTS.get(state.verdict(cycle), ("not proven", Tone.REVISE))
+    if state.verdict(cycle) == state.UNPROVEN:
+        verdict = f"not proven: {state.unproven(cycle)}"
+    if state.accepted(cycle):
+        verdict += "; a person accepted the result"
+    yield Row(("result", clean_line(verdict)), tone=tone)
+    failed = f": {'; '.join(found.names)}" if found.failed and found.names else ""
+    coverage = f", coverage {found.covered}" if found.coverage is not None else ""
+    target = (
+        Target(document=clean_line(cycle.tests_file.file.name)) if cycle.tests_file else Target()
+    )
+    bad = Tone.BLOCKED if found.failed else Tone.OTHER
+    yield Row(("tests", clean_line(f"{found}{coverage}{failed}")), tone=bad, target=target)
+    tasks = state.tasks(cycle)
+    if tasks:
+        done = len(tasks) - len(state.undone(cycle))
+        yield Row(("tasks", f"{done} of {len(tasks)} done"))
+    of = f" of at most {limit}" if limit is not None else ""
+    yield Row(("iterations", f"{cycle.iteration}{of}"))
+
+
+def _documents(cycle: Cycle) -> Iterator[Row]:
+    """The documents that tell the result, each with its version; a row opens it."""
+    names = {file.name for file in cycle.files}
+    versions = state.document_versions(cycle)
+    for inside in _RESULTS:
+        name = f"{cycle.progress}{inside}"
+        if name in names:
+            version = versions.get(inside)
+            said = f"{inside} v{schema.written(version)}" if version else inside
+            yield Row(("document", clean_line(said)), target=Target(document=clean_line(name)))
+
+
+_RUN = re.compile(r"\brun (\d{1,9})-")
+_ONLY = re.compile(r"[a-z_]{1,40} in iteration (\d{1,9})")
+
+
+def story(cycle: Cycle, events: Sequence[Event]) -> Story:
+    """The agents' runs, oldest first, and counts of the whole.
+
+    Args:
+        cycle: the cycle.
+        events: its timeline, oldest first.
+    """
+    return Story(tuple(_past_turns(cycle, events)), tuple(_counts(cycle)))
+
+
+def _past_turns(cycle: Cycle, events: Sequence[Event]) -> Iterator[PastTurn]:
+    began: dict[str, Event] = {}
+    for event in events:
+        if event.actor not in AGENTS:
+            continue
+        if event.kind == "started":
+            began[event.actor] = event
+        elif event.kind in OVER and event.actor in began:
+            yield _turn(cycle, began.pop(event.actor), event)
+        elif event.line is None and (only := _ONLY.fullmatch(event.summary)):
+            who, number = event.actor, int(only[1])
+            yield PastTurn(who, None, None, event.at, event.id, event.kind, who, number)
+    for event in began.values():
+        yield _turn(cycle, event, None)
+
+
+def _round(cycle: Cycle, start: Event) -> int:
+    """The iteration in which a run began: as it says, else by the records of the iterations."""
+    named = _RUN.search(start.summary)
+    if named:
+        return int(named[1])
+    found = 1
+    for record in cycle.state.iterations:
+        at, number = record.started_at, record.number
+        if at and start.at and at <= start.at and number:
+            found = max(found, number)
+    return found
+
+
+def _turn(cycle: Cycle, start: Event, end: Event | None) -> PastTurn:
+    return PastTurn(
+        start.actor,
+        start.at,
+        start.id,
+        end.at if end else None,
+        end.id if end else None,
+        end.kind if end else "",
+        start.actor,
+        _round(cycle, start),
+    )
+
+
+def _counts(cycle: Cycle) -> Iterator[Count]:
+    yield Count("iterations", cycle.iteration)
+    yield Count("blockers", len(cycle.state.blockers))
+    yield Count("decisions", len(cycle.state.decisions))
+    yield Count("pieces of feedback", len(cycle.state.feedback))
+    yield Count("failed runs", len(cycle.state.phase_errors))
+    yield Count("failing tests", state.tests(cycle).failed)
+
+
+def durations(turns: Sequence[PastTurn], participant: str) -> list[float]:
+    """How many seconds an agent's runs took, oldest first."""
+    return [
+        (each.ended - each.since).total_seconds()
+        for each in turns
+        if each.participant == participant and each.since and each.ended
+    ]

@@ -1,25 +1,233 @@
-"""What a cycle shows beyond the common words: pipeline, plan, decisions, feedback, tests."""
+"""What a cycle shows beyond the common words: pipeline, plan, documents, decisions, feedback, tests, status.
+
+The plan is a tree of what each task waits for, with the path that decides how long it takes.
+Documents bear their versions, and what changed in them (a document is copied to ``history/`` under
+its version before it is written anew). Source: development cycle specification, "Dependency
+Resolution" and "Progress Markdown Files".
+"""
 
 from __future__ import annotations
 
+import difflib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.model import Panel, Row, Target, Tone, format
-from acp_core.model.text import clean_line, is_clean
+from acp_core.files.records import File, read_text
+from acp_core.model import Document, DocumentText, Panel, Row, Target, Tone, format
+from acp_core.model.text import clean, clean_line, is_clean
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import (
+    AGENTS,
     DECIDE_ACT,
+    HOME,
     RESOLVE_ACT,
     SELECT_ACT,
     Cycle,
     Object,
     Project,
+    Task,
+    Version,
 )
-from acp_core.protocols.cycle.view import documents, plan_tree
+from acp_core.protocols.cycle.state import earlier, history
+from acp_core.protocols.kit.documents import LIMIT, document
+
+_HOURS = {"small": 1.0, "medium": 3.0, "large": 6.0}  # small below 1 h, medium 1 to 4, large above
+_DEEPEST = 12
+
+
+class Leaf(NamedTuple):
+    """A task in the tree.
+
+    ``waits`` says what blocks it, "" for nothing; ``path`` whether it lies on the critical path,
+    and whether the plan says so or it was worked out.
+    """
+
+    task: Task
+    depth: int
+    waits: str
+    path: str
+
+
+def tree(cycle: Cycle) -> Iterator[Leaf]:
+    """The tasks, each below the last one that it depends on; those without an id of their own come last."""
+    known: dict[str, Task] = {}
+    others = []
+    for task in state.tasks(cycle):
+        if task.id and task.id not in known:
+            known[task.id] = task
+        else:
+            others.append(task)
+    needs = {id: task.depends_on for id, task in known.items()}
+    stuck = state.circle(needs)
+    critical = set(state.critical_path(cycle))
+    derived = set() if critical else set(longest(known, needs, stuck))
+    below: dict[str, list[str]] = {}
+    for id in known:
+        inside = [each for each in needs[id] if each in known]
+        below.setdefault("" if not inside or id in stuck else inside[-1], []).append(id)
+    pending = [(id, 0) for id in reversed(below.get("", []))]
+    while pending:
+        id, depth = pending.pop()
+        path = "critical" if id in critical else "critical, computed" * (id in derived)
+        yield Leaf(known[id], min(depth, _DEEPEST), _waits(id, known, needs[id], stuck), path)
+        pending += [(each, depth + 1) for each in reversed(below.get(id, []))]
+    yield from (Leaf(task, 0, "", "") for task in others)
+
+
+def _waits(id: str, known: dict[str, Task], needs: Sequence[str], stuck: set[str]) -> str:
+    task, word = known[id], known[id].state
+    if word == "completed":
+        return ""
+    reasons = []
+    for each in needs:
+        if each not in known:
+            reasons.append(f"{each}, which is not a task")
+        elif (before := known[each].state) != "completed":
+            reasons.append(f"{each} ({before.replace('_', ' ')})" if before else each)
+    waits = f"waits for {', '.join(reasons)}" if reasons else ""
+    if waits and id in stuck and any(each in stuck for each in needs):
+        waits += ", in a circle"
+    if word == "blocked":
+        own = task.blocked_reason or task.blocked_by or task.reason
+        waits = "; ".join(filter(None, (own, waits))) or "blocked, no reason given"
+    return waits
+
+
+def longest(
+    known: Mapping[str, Task], needs: Mapping[str, Sequence[str]], stuck: set[str]
+) -> list[str]:
+    """The chain of undone tasks that takes longest, by their effort; [] where nothing depends."""
+    left = {
+        id: [each for each in needs[id] if each in known and not _done(known[each])]
+        for id, task in known.items()
+        if id not in stuck and not _done(task)
+    }
+    hours: dict[str, float] = {}
+    before: dict[str, str] = {}
+    open = dict(left)
+    while free := [id for id, needed in open.items() if all(each in hours for each in needed)]:
+        for id in free:
+            del open[id]
+            last = max(left[id], key=lambda each: hours[each], default="")
+            before[id] = last
+            hours[id] = _hours(known[id]) + hours.get(last, 0.0)
+    path: list[str] = []
+    at = max(hours, key=lambda id: hours[id], default="")
+    while at:
+        path.insert(0, at)
+        at = before[at]
+    return path if len(path) > 1 else []
+
+
+def _done(task: Task) -> bool:
+    return task.state == "completed"
+
+
+def _hours(task: Task) -> float:
+    if task.estimated_hours and task.estimated_hours > 0:
+        return task.estimated_hours
+    return _HOURS.get(task.effort.lower(), 1.0)
+
+
+_DOCUMENTS = 1_000
+_LINES = 2_000  # of each of two texts that are compared
+_AROUND = 3  # unchanged lines that are shown around a change
+_MAIN = (*state.DOCUMENTS.values(), "vas/summary.md", "cd/issues.md")
+_FOLDERS = (*AGENTS, "coordination")
+
+
+class Compared(NamedTuple):
+    """A document and the latest earlier version of it that is kept."""
+
+    id: str
+    inside: str
+    old: File
+    new: File
+    version: Version
+
+
+def documents(project: Project, cycle: Cycle) -> tuple[Document, ...]:
+    """All documents: those of the agents first, then the states."""
+    found = [_own(cycle, file) for file in _ordered(cycle)]
+    found += [_changes(each) for each in compared(cycle)]
+    states = [each.record.file for each in project.cycles if not each.lost]
+    states += [project.prep.file] if project.prep else []
+    found += [
+        document(file, file.name.removeprefix("/".join(HOME) + "/"), "state") for file in states
+    ]
+    return tuple(found)
+
+
+def _own(cycle: Cycle, file: File) -> Document:
+    inside = file.name.removeprefix(cycle.progress)
+    folder, _, rest = inside.partition("/")
+    version = state.document_versions(cycle).get(inside)
+    title = f"{inside} v{schema.written(version)}" if version else inside
+    if "/" in rest:  # copies of earlier versions, and what was sent and said: behind the panels
+        return document(file, title, "state")
+    return document(file, title, "deliverable" if folder in AGENTS else "document")
+
+
+def order(inside: str) -> tuple[bool, int, bool, int, str]:
+    """Where a document stands: agents in their order, then the coordination; the past comes last.
+
+    ``inside`` is its name in the progress folder.
+    """
+    folder, _, rest = inside.partition("/")
+    place = _FOLDERS.index(folder) if folder in _FOLDERS else len(_FOLDERS)
+    main = _MAIN.index(inside) if inside in _MAIN else len(_MAIN)
+    return "/" in rest, place, rest.endswith((".log", ".ndjson")), main, inside
+
+
+def _ordered(cycle: Cycle) -> list[File]:
+    return sorted(
+        cycle.files[:_DOCUMENTS], key=lambda file: order(file.name.removeprefix(cycle.progress))
+    )
+
+
+def compared(cycle: Cycle) -> Iterator[Compared]:
+    """Each document of which an earlier version is kept."""
+    known = history(cycle)
+    for file in _ordered(cycle):
+        inside = file.name.removeprefix(cycle.progress)
+        if inside.count("/") != 1 or file.link:
+            continue
+        before = [each for each in earlier(cycle, inside, known) if not each[1].link]
+        if before:
+            version, old = before[-1]
+            id = clean_line(f"{file.name} since v{schema.written(version)}")
+            yield Compared(id, inside, old, file, version)
+
+
+def _changes(each: Compared) -> Document:
+    title = clean_line(f"{each.inside} since v{schema.written(each.version)}")
+    version = "-".join(f"{f.changed.timestamp()}-{f.size}" for f in (each.old, each.new))
+    changed = each.new.changed
+    return Document(each.id, title, "text", "state", None, None, changed, version)
+
+
+def changes(known: Document, each: Compared) -> DocumentText:
+    """What changed in a document since its latest earlier version, line by line."""
+    texts = []
+    for file in (each.old, each.new):
+        text, problem = read_text(file, LIMIT)
+        if problem:
+            note = clean_line(f"{file.path.name} {problem}")
+            return DocumentText(known.id, known.version, "", note=note)
+        texts.append(clean(text).split("\n"))
+    if max(map(len, texts)) > _LINES:
+        note = f"too long to compare: more than {_LINES:,} lines"
+        return DocumentText(known.id, known.version, "", note=note)
+    old, new = texts
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=_AROUND))[2:]
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    head = f"{each.inside} since v{schema.written(each.version)}: +{added} -{removed} lines"
+    return DocumentText(known.id, known.version, clean("\n".join([head, "", *lines])))
+
 
 _TONES = {
     "completed": Tone.DONE,
@@ -29,6 +237,7 @@ _TONES = {
     "blocked": Tone.BLOCKED,
     "waiting": Tone.REVIEW,
 }
+
 _ROWS = 1_000
 
 
@@ -83,7 +292,7 @@ def _pipeline(cycle: Cycle) -> Panel:
 
 def _plan(cycle: Cycle) -> Panel:
     rows = []
-    for leaf in itertools.islice(plan_tree.tree(cycle), _ROWS):
+    for leaf in itertools.islice(tree(cycle), _ROWS):
         task, word = leaf.task, leaf.task.state
         cells = (
             task.id,
@@ -245,9 +454,9 @@ def _versions(cycle: Cycle) -> Panel:
     """Each document with its version, and below it what changed since the one before."""
     rows = []
     stated = {inside: state.versions(cycle).get(part) for part, inside in state.DOCUMENTS.items()}
-    changed = {each.inside: each for each in documents.compared(cycle)}
+    changed = {each.inside: each for each in compared(cycle)}
     held, copies = state.document_versions(cycle), state.history(cycle)
-    for inside in sorted({*held, *changed}, key=documents.order):
+    for inside in sorted({*held, *changed}, key=order):
         version, said = held.get(inside), stated.get(inside)
         kept = [schema.written(each) for each, _ in state.earlier(cycle, inside, copies)]
         cells = (
@@ -281,3 +490,33 @@ def _cycles(project: Project, shown: Cycle) -> Panel:
     rows += [_row(("", "no state file", "", "", name)) for name in project.orphans[:_ROWS]]
     columns = ("title", "claimed status", "derived", "", "cycle")
     return Panel("cycles", "Cycles", "table", columns, tuple(rows))
+
+
+_REASON = 120  # characters of the reason of a failure in the headline
+
+_SHOWN = {
+    state.FAILURES: "with failures",
+    state.UNDECIDED: "a decision is open",
+    state.BLOCKED: "blocked",
+    state.UNPROVEN: "not proven",
+    state.STALLED: "stalled",
+}
+
+
+def describe_status(cycle: Cycle, found: str) -> str:
+    """What the cycle is marked as, and what the files show where that is something else.
+
+    Args:
+        cycle: as it was read.
+        found: the verdict of `state.verdict`.
+    """
+    marked = cycle.status or "no status"
+    reason = cycle.state.failure_reason
+    if cycle.status == "failed" and reason:
+        marked += f" ({reason[:_REASON]})"
+    shown = _SHOWN.get(found, "")
+    if not shown or (cycle.status == "failed" and found == state.FAILURES):
+        return marked
+    if cycle.status == "completed":
+        return f"marked completed, but {shown}"
+    return f"{marked}, {shown}"

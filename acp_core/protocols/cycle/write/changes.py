@@ -22,7 +22,7 @@ from acp_core.protocols.cycle.schema import (
     parse_part,
 )
 from acp_core.protocols.cycle.state import ACCEPTED
-from acp_core.protocols.cycle.write.coordination import note, record, section
+from acp_core.protocols.cycle.write.layout import note, record, section
 
 KINDS = ("clarification", "bug_report", "requirement_update", "issue_fix")
 LIMIT = 1_000  # iterations at most

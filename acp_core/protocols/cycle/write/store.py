@@ -1,9 +1,17 @@
 """The state file of a cycle, written by one at a time: locked, whole or not at all, read again.
 
-Source: development cycle specification, "Shared State File" and "State Consistency Rules". Every
-write of acp reads the file anew, changes it, and keeps what it does not know. What acp wrote last
-is remembered beside its own files, so that a change by somebody else shows: the orchestrator
-takes over what agents may write, and puts back the rest.
+Every write of acp reads the file anew, changes it, and keeps what it does not know. Agents may write
+the fields that are theirs; a status that pauses or stops the cycle is a signal that anybody may
+give; unknown fields are kept, except for those that say when a cycle is done. Everything else
+belongs to the orchestrator, which takes over what agents may write, and puts back the rest.
+
+A change by somebody else shows because what acp wrote last is remembered, beside its own files and
+in ``.acp/run/last-written-ID.json``, which every account sees that shares the project. The latter
+lets an orchestrator that takes over tell a decision of another account from a change by some other
+program. It informs, and authorises little: as long as an orchestrator conducts, only what it knows
+itself counts; and nobody who writes with its own account eases by it what is wanted of the cycle
+(`GUARDED`). Source: development cycle specification, "Shared State File" and "State Consistency
+Rules" (single writer per field).
 """
 
 from __future__ import annotations
@@ -11,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -18,16 +27,159 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
+from acp_core.files.claims import ClaimError, prepare
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import matters, schema
 from acp_core.protocols.cycle.read import scan, state_file
-from acp_core.protocols.cycle.read.state_file import LIMIT, StateFile, read_state_file
+from acp_core.protocols.cycle.read.state_file import (
+    LIMIT,
+    SharedCopy,
+    StateFile,
+    digest,
+    own_copy_path,
+    read_shared_copy,
+    read_state_file,
+    shared_copy_path,
+)
 from acp_core.protocols.cycle.schema import REBUILD_ACT, Object, encoded
-from acp_core.protocols.cycle.write import coordination, kept, last_written, ownership
+from acp_core.protocols.cycle.write import layout
 from acp_core.protocols.kit.guard import check, refusal
+
+OWNERS = {
+    "requirements": "ra",
+    "edge_cases": "ra",
+    "exploration": "ep",
+    "plan": "ep",
+    "changes": "cd",
+    "implementation": "cd",
+    "test_results": "vas",
+    "summary": "vas",
+}
+
+GUARDED = ("convergence", "phase_gates", "agent_focus")  # nobody eases what is wanted of it
+SIGNALS = ("paused", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """A state in which what others changed is settled: taken over, or put back."""
+
+    state: Object
+    merged: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def reconcile(known: Object, disk: Object) -> Reconciled:
+    """Settle a file that somebody else wrote.
+
+    Args:
+        known: what acp wrote last.
+        disk: what the file holds now.
+    """
+    state = copy.deepcopy(known)
+    merged, refused = [], []
+    for key in (*known, *(key for key in disk if key not in known)):
+        if key in disk and key in known and disk[key] == known[key]:
+            continue
+        if key in OWNERS and key in disk:
+            state[key] = copy.deepcopy(disk[key])
+            merged.append(key)
+        elif key not in known and key not in GUARDED:
+            state[key] = copy.deepcopy(disk[key])
+        elif key == "status" and known[key] == "running" and disk.get(key) in SIGNALS:
+            state[key] = disk[key]
+            merged.append(key)
+        elif key not in ("updated_at", "revision"):
+            refused.append(key)
+    return Reconciled(state, tuple(merged), tuple(refused))
+
+
+Known = tuple[tuple[str, str], Object]
+"""The digests of the files that what was written last may stand in, and what it was."""
+
+
+def remember_shared(root: Path, id: str, data: bytes, before: bytes) -> None:
+    """Note what is about to be written, and sync it before that is; under the lock of the cycles.
+
+    So a loss of power in between leaves a file of which it is known that acp wrote it.
+
+    Args:
+        root: the project's folder.
+        id: the cycle.
+        data: what is about to be written.
+        before: what stands in the file until then.
+    """
+    record = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
+    with contextlib.suppress(OSError, ClaimError):  # the file itself is right
+        private = not modes.is_shared(prepare(root).stat())
+        atomic.sweep(shared_copy_path(root, id))
+        atomic.replace(shared_copy_path(root, id), json.dumps(record).encode(), private=private)
+
+
+def settle(
+    root: Path, id: str, disk: Object, data: bytes, own: Known | None, *, first: bool
+) -> Reconciled:
+    """Settle a state file that somebody else wrote.
+
+    Args:
+        root: the project's folder.
+        id: the cycle.
+        disk: what the file holds.
+        data: its bytes.
+        own: what this account wrote last.
+        first: whether this is the first look of an orchestrator that begins.
+    """
+    now = digest(data)
+    if own is not None and now in own[0]:
+        return Reconciled(disk)
+    if not first:
+        return Reconciled(disk) if own is None else reconcile(own[1], disk)
+    shared = read_shared_copy(root, id)
+    if shared is None:  # as acp 0.1 left it: what it kept privately counts if it is the file's
+        return Reconciled(disk)
+    base, refused = _unguarded(disk, own, shared)
+    if now in shared.known:
+        return Reconciled(base, refused=refused)
+    return reconcile(_unguarded(shared.state, own, shared)[0], disk)
+
+
+def _unguarded(
+    state: Object, own: Known | None, shared: SharedCopy
+) -> tuple[Object, tuple[str, ...]]:
+    """A state without what programs of this account may have eased, and what that was."""
+    if own is None or not shared.mine:
+        return state, ()
+    eased = tuple(key for key in GUARDED if state.get(key) != own[1].get(key))
+    if not eased:
+        return state, ()
+    state = copy.deepcopy(state)
+    for key in eased:
+        state.pop(key, None)
+        if key in own[1]:
+            state[key] = copy.deepcopy(own[1][key])
+    return state, eased
+
+
+def remember_copies(root: Path, id: str, data: bytes, before: bytes) -> None:
+    """Keep what is about to be written; where that crashes, the file itself is right.
+
+    Args:
+        root: the project's folder.
+        id: the cycle.
+        data: what is about to be written.
+        before: what stands in the file until then.
+    """
+    kept = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
+    place = own_copy_path(root, id)
+    with contextlib.suppress(OSError):
+        modes.private_folder(place.parent)
+        atomic.sweep(place)
+        atomic.replace(place, json.dumps(kept).encode(), sync=False, private=True)
+    remember_shared(root, id, data, before)
+
 
 _PATIENCE = 2.0  # seconds for which a file that cannot be parsed counts as being written
 _STEP = 0.05
@@ -117,12 +269,12 @@ class Store:
         """
         with self.locked():
             data = encoded(state)
-            kept.remember_copies(self.root, self.id, data, b"")
+            remember_copies(self.root, self.id, data, b"")
             try:
                 atomic.create(self.path, data)
             except FileExistsError:
                 raise Refused(f"{self.path.name} already exists") from None
-            coordination.flush(self.progress, state)
+            layout.flush(self.progress, state)
 
     def change(
         self, change: Change, now: datetime, act: str = "", allow: Callable[[], None] | None = None
@@ -149,30 +301,30 @@ class Store:
             check(matters.of_problem(self.root, self.id, read.problem), act)
             atomic.sweep(self.path)
             disk, data = read.state, read.data
-            found = ownership.Reconciled(disk) if act else self._reconciled(disk, data)
+            found = Reconciled(disk) if act else self._reconciled(disk, data)
             before = copy.deepcopy(found.state)
             state = found.state
-            coordination.forget_flushed(self.progress, state)
+            layout.forget_flushed(self.progress, state)
             if restored:
-                coordination.note(state, now, "orchestrator", restored)
+                layout.note(state, now, "orchestrator", restored)
             for name in found.refused:
                 message = f"acp undid a change of {name} by another program"
-                coordination.note(state, now, "orchestrator", message)
+                layout.note(state, now, "orchestrator", message)
             for name in found.merged:
                 message = f"took over {name}, which an agent changed itself"
-                coordination.note(state, now, "orchestrator", message)
+                layout.note(state, now, "orchestrator", message)
             change(state)
             if state == before and not found.refused and not found.merged:
                 if not act and not self._conducts:  # adopted: nobody undoes it from here on
-                    kept.remember_copies(self.root, self.id, data, data)
+                    remember_copies(self.root, self.id, data, data)
                     self._conducts = True
                 return Written(before, state)
             self._conducts = self._conducts or not act
             finish(state, now)
             new = encoded(state)
-            kept.remember_copies(self.root, self.id, new, data)
+            remember_copies(self.root, self.id, new, data)
             atomic.replace(self.path, new)
-            coordination.flush(self.progress, state)
+            layout.flush(self.progress, state)
             lost = self._now() != new
             return Written(before, state, found.merged, found.refused, lost, restored)
 
@@ -211,9 +363,9 @@ class Store:
             finish(state, now)
             new = encoded(state)
             self._set_aside("before-rebuild", old)
-            kept.remember_copies(self.root, self.id, new, old)
+            remember_copies(self.root, self.id, new, old)
             atomic.replace(self.path, new)
-            coordination.flush(self.progress, state)
+            layout.flush(self.progress, state)
 
     def _now(self) -> bytes:
         try:
@@ -229,10 +381,10 @@ class Store:
             return True
         return revision < (schema.count(written.state.get("revision")) or 0)
 
-    def _reconciled(self, disk: Object, data: bytes) -> ownership.Reconciled:
+    def _reconciled(self, disk: Object, data: bytes) -> Reconciled:
         own = state_file.read_own_copy(self.root, self.id)
         first = not self._conducts
-        return last_written.settle(self.root, self.id, disk, data, own, first=first)
+        return settle(self.root, self.id, disk, data, own, first=first)
 
 
 def stamp(now: datetime) -> str:

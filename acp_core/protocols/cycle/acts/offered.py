@@ -1,4 +1,4 @@
-"""What a person can do to a cycle, bound to its project: the descriptions stand in `table`."""
+"""What a person can do to a cycle, bound to its project; which of its cycles is meant."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from acp_core.protocols.cycle.actions import table
-from acp_core.protocols.cycle.read.selected import OpenProject
+from acp_core.protocols.cycle.acts import table
+from acp_core.protocols.cycle.read.scan import OpenProject
 from acp_core.protocols.kit.binding import bind_all, bind_named
 
 if TYPE_CHECKING:

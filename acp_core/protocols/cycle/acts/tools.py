@@ -10,7 +10,7 @@ from acp_core.protocols.kit.values import Values
 CHECK_RESULT = QuerySpec(
     "check_result",
     "Check the PHASE_RESULT that you are about to report.",
-    "acp_core.protocols.cycle.actions.tools:check_result",
+    "acp_core.protocols.cycle.acts.tools:check_result",
     (
         PLACE,
         WHO,
@@ -19,6 +19,7 @@ CHECK_RESULT = QuerySpec(
     ),
     by=By.PARTICIPANT,
 )  # fmt: skip
+
 TOOLS = (CHECK_RESULT,)
 
 

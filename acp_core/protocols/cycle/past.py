@@ -1,7 +1,11 @@
-"""Which files a cycle had at a moment of which no recording tells, and what they held.
+"""What a cycle's files held at a time from which they are not known, as far as they tell it.
 
-Agents' documents are known by their versions: a copy in ``history/`` is what stood there until the
-next version; logs by the times of their rows; what is written once, for or after a run, by that run.
+The state keeps when its entries came; timeline, logs and copies of earlier versions tell the rest:
+runs, versions, statuses, iterations. What came later is left out, and what nobody wrote down is not
+made up: it stays not recorded. Agents' documents are known by their versions (a copy in ``history/``
+is what stood there until the next version), logs by the times of their rows, and what is written
+once, for or after a run, by that run. Source: development cycle specification, "Iteration Flow with
+Communication" and "Coordination Log".
 """
 
 from __future__ import annotations
@@ -9,17 +13,247 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
 
+from acp_core.files.records import File, Record
+from acp_core.model import Event
 from acp_core.model.past import Derivation, Evidence, Files, Held
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.past import clues
-from acp_core.protocols.cycle.past.clues import Clues
 from acp_core.protocols.cycle.read import coordination_log, progress, scan
-from acp_core.protocols.cycle.read.reports import PhaseResult, parse_result
-from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, HOME, Object, Version, encoded
+from acp_core.protocols.cycle.read.progress import PhaseResult, parse_result
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, HOME, Cycle, Object, Version, encoded
 from acp_core.protocols.cycle.view import timeline
+
+T = TypeVar("T")
+_RUN = re.compile(r"started, run ([\w.-]{1,80}), for version")
+_VERSION = re.compile(r"(?<![\w.])v?(\d{1,6}\.\d{1,6}\.\d{1,6})(?![\w.]*\d)")
+_COMPLETED = re.compile(r"completed, v[\d.]+: (.*)", re.S)
+_ALL = re.compile(r"all documents go on with version ([\d.]+)")
+_ITERATION = re.compile(r"iteration (\d{1,6}) begins(?:, with ([a-z, ]{1,40}))?")
+_RERUN = re.compile(r"rerun: (ra|ep|cd|vas)$")
+_NUMBERED = re.compile(r"iter-(\d{1,6})")
+_LIMIT = re.compile(r"limit: (\d{1,9})$")
+_SAME = timedelta(seconds=60)  # what is told twice of one end may differ so much
+_USER = {"pause": "paused", "resume": "running", "stop": "failed", "accept": "completed"}
+
+_PARTS = {"requirements": "ra", "exploration": "ep", "plan": "ep", "implementation": "cd",
+          "test_results": "vas", "validation": "vas"}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of an agent. ``key`` is its name, "" where it has none; ``how`` it ended."""
+
+    agent: str
+    began: datetime | None
+    key: str = ""
+    ended: datetime | None = None
+    how: str = ""
+    message: str = ""
+
+
+@dataclass(slots=True)
+class Clues:
+    """What is known of when things were so. Each list is in the order of its times.
+
+    ``versions`` are those of an agent's documents, ``limits`` the numbers of iterations that were
+    allowed, ``begun_anew`` when agents were given something to do that they had not begun yet.
+    """
+
+    cycle: Cycle
+    runs: dict[str, list[Run]]
+    versions: dict[str, list[tuple[datetime, Version]]]
+    statuses: list[tuple[datetime, str]]
+    iterations: list[tuple[datetime, int]]
+    limits: list[tuple[datetime, int]] = field(default_factory=list)
+    begun_anew: list[tuple[datetime, str]] = field(default_factory=list)
+    events: Sequence[Event] = ()
+
+    def asked(self, id: str) -> datetime | None:
+        """When something with this id was first told of."""
+        return next((each.at for each in self.events if id and id in each.summary), None)
+
+    def run(self, key: str) -> Run | None:
+        """The run of this name."""
+        return next((run for runs in self.runs.values() for run in runs if run.key == key), None)
+
+
+def last(known: Iterable[tuple[datetime, T]], at: datetime) -> T | None:
+    """The last of what began by a moment; None where nothing did."""
+    found = None
+    for since, value in known:
+        if since <= at:
+            found = value
+    return found
+
+
+def read(id: str, value: Object, texts: Mapping[str, str], now: datetime) -> Clues:
+    """What can be known of a cycle.
+
+    Args:
+        id: the cycle's.
+        value: its state, as it is known.
+        texts: its logs and the documents of its coordination, by the names of their files.
+        now: the present time.
+    """
+    name = f"{'/'.join(HOME)}/{id}.json"
+    file = File(name, Path(name), 0, now)
+    record = Record(file, value)
+    cycle = Cycle(id, record, now, texts=dict(texts), shifted=scan.shifted(id, record, now))
+    events = [each for each in timeline.timeline(cycle) if each.at is not None]
+    begun = cycle.begun
+    if begun is not None:  # what bears an earlier time is wrong about it
+        events = [each for each in events if each.at is not None and each.at >= begun]
+    return Clues(
+        cycle,
+        {agent: _runs(agent, events) for agent in AGENTS},
+        {agent: _versions(agent, cycle, events) for agent in AGENTS},
+        sorted(_statuses(cycle, events), key=lambda each: each[0]),
+        sorted(_iterations(cycle, events)),
+        [
+            (each.at, int(found[1]))
+            for each in events
+            if each.at and each.actor == "user" and (found := _LIMIT.match(each.summary))
+        ],
+        [*_begun_anew(events)],
+        events,
+    )
+
+
+def _begun_anew(events: Iterable[Event]) -> Iterator[tuple[datetime, str]]:
+    for event in events:
+        if event.at is None:
+            continue
+        iteration, again = _ITERATION.match(event.summary), _RERUN.match(event.summary)
+        if iteration and iteration[2]:
+            yield from ((event.at, name) for name in iteration[2].split(", "))
+        elif again and event.actor == "user":
+            yield from ((event.at, name) for name in AGENTS[AGENTS.index(again[1]) :])
+
+
+def _runs(agent: str, events: Iterable[Event]) -> list[Run]:
+    found: list[Run] = []
+    for event in events:
+        if event.actor != agent or event.at is None:
+            continue
+        open_one = found[-1] if found and found[-1].ended is None else None
+        if event.kind == "started":
+            named = _RUN.match(event.summary)
+            if open_one is None:
+                open_one = Run(agent, event.at)
+                found.append(open_one)
+            open_one.key = named[1] if named else open_one.key
+        elif event.kind in ("completed", "failed"):
+            if open_one is None:
+                if found and found[-1].ended and event.at - found[-1].ended <= _SAME:
+                    continue
+                open_one = Run(agent, None)
+                found.append(open_one)
+            match = _COMPLETED.match(event.summary)
+            open_one.ended, open_one.how = event.at, event.kind
+            open_one.message = match[1] if match else ""
+    return found
+
+
+def _versions(agent: str, cycle: Cycle, events: Iterable[Event]) -> list[tuple[datetime, Version]]:
+    """Since when an agent's documents had which version."""
+    own: list[tuple[datetime, Version]] = []
+    raised: list[tuple[datetime, Version]] = []
+    for event in events:
+        if event.at is None:
+            continue
+        if all_of_them := _ALL.match(event.summary):
+            version = schema.version(all_of_them[1])
+            raised += [(event.at, version)] if version and own else []
+        elif event.actor == agent and event.kind in ("completed", "clarified", "note"):
+            named = _VERSION.search(event.summary)
+            version = schema.version(named[1]) if named else None
+            own += [(event.at, version)] if version else []
+    written = {version for _, version in own}  # those are raised when their agent writes them
+    found = own + [each for each in raised if each[1] not in written]
+    known = {version for _, version in found}
+    return sorted(found + [each for each in _stamped(agent, cycle) if each[1] not in known])
+
+
+def _stamped(agent: str, cycle: Cycle) -> Iterator[tuple[datetime, Version]]:
+    """The versions of which the agent's log, and the state, tell the time."""
+    begun = cycle.begun or datetime.min.replace(tzinfo=UTC)
+    for name, content in cycle.texts.items():
+        if name.startswith(f"{cycle.progress}{agent}/"):
+            for _, row in timeline.numbered(content):
+                at, version = cycle.at(row.get("timestamp")), schema.version(row.get("version"))
+                if at and version and at >= begun:
+                    yield at, version
+    for part, owner in _PARTS.items():
+        held = schema.obj(cycle.value.get(part))
+        at = cycle.at(held.get("last_updated") or held.get("last_run"))
+        version = schema.version(held.get("version"))
+        if owner == agent and at and version:
+            yield at, version
+
+
+def _statuses(cycle: Cycle, events: Iterable[Event]) -> Iterator[tuple[datetime, str]]:
+    if cycle.begun:
+        yield cycle.begun, "running"
+    for record in schema.objects(cycle.value.get("iterations")):
+        if at := cycle.at(record.get("started_at")):
+            yield at, "running"
+    for event in events:
+        if event.at is None:
+            continue
+        word = event.summary.partition(":")[0].strip().lower()
+        if event.actor == "user" and word in _USER:
+            yield event.at, _USER[word]
+        elif event.kind == "escalated":
+            yield event.at, "paused"
+        elif event.kind in ("iteration", "decided") or word.startswith("applied "):
+            yield event.at, "running"
+        elif event.kind == "completed" and event.actor not in AGENTS:
+            yield event.at, "completed"
+    ended = cycle.at(cycle.value.get("completed_at"))
+    if ended and cycle.status in ("completed", "failed"):
+        yield ended, cycle.status
+
+
+def _iterations(cycle: Cycle, events: Iterable[Event]) -> Iterator[tuple[datetime, int]]:
+    for record in schema.objects(cycle.value.get("iterations")):
+        number = schema.count(record.get("number", record.get("iteration")))
+        at = cycle.at(record.get("started_at"))
+        if at and number:
+            yield at, number
+    for event in events:
+        named = _ITERATION.match(event.summary) or _NUMBERED.fullmatch(event.actor)
+        if event.at and named:
+            yield event.at, int(named[1])
+
+
+def status_of(known: Clues, run: Run, at: datetime) -> str:
+    """An agent's status by its latest run: "running" until that ended."""
+    if run.ended is None or run.ended > at:
+        return "running"
+    if any(n == run.agent and run.ended <= since <= at for since, n in known.begun_anew):
+        return "idle"
+    return "failed" if run.how == "failed" else "completed"
+
+
+def latest(runs: Iterable[Run], at: datetime) -> Run | None:
+    """The latest run that had begun by a moment."""
+    found = None
+    for run in runs:
+        began = run.began or run.ended
+        if began and began <= at:
+            found = run
+    return found
+
+
+def done_by(runs: Iterable[Run], at: datetime) -> list[Run]:
+    """The runs that had completed by a moment."""
+    return [run for run in runs if run.ended and run.ended <= at and run.how == "completed"]
+
 
 _BASE = "/".join(HOME) + "/"
 _COPY = re.compile(r"(.+)-v(\d{1,6}\.\d{1,6}\.\d{1,6})(\.\w+)")
@@ -57,7 +291,7 @@ class CycleDerivation(Derivation):
         sources |= {each: data for each, (data, _) in there.items() if progress.is_log(each)}
         if self._clues is None or sources != self._read_from:
             texts = {each: _text(data) for each, data in sources.items() if not _is_state(each)}
-            self._clues = clues.read(id, value, texts, datetime.now(UTC))
+            self._clues = read(id, value, texts, datetime.now(UTC))
             self._read_from = sources
         return self._clues
 
@@ -143,7 +377,7 @@ class _Then:
         return "\n".join(kept).encode()
 
     def _version(self, agent: str) -> Version | None:
-        return clues.last(self._clues.versions[agent], self._at)
+        return last(self._clues.versions[agent], self._at)
 
     def _copy(self, agent: str, rest: str, data: bytes) -> bytes | None:
         """A copy of an earlier version: made when the next one was begun."""
@@ -157,15 +391,15 @@ class _Then:
         """An agent's document, as it was in its version; nothing where that is not kept."""
         runs, version = self._clues.runs[agent], self._version(agent)
         if version is None:
-            if runs and clues.latest(runs, self._at) is None:
+            if runs and latest(runs, self._at) is None:
                 yield name, None
             return
         if rest == "plan.json" and self._was_marked_later(data):
             return
         stem, dot, ending = rest.rpartition(".")
         copy = f"{self._progress}{agent}/history/{stem}-v{schema.written(version)}{dot}{ending}"
-        own, ends = _version_of(rest, data) == version, clues.done_by(runs, self._at)
-        if own and ends and ends[-1] is clues.done_by(runs, self._clues.cycle.now)[-1]:
+        own, ends = _version_of(rest, data) == version, done_by(runs, self._at)
+        if own and ends and ends[-1] is done_by(runs, self._clues.cycle.now)[-1]:
             yield name, data  # of two with this version it is the later one
         elif copy in self._known or copy in self._there:
             yield name, self._known[copy] if copy in self._known else self._there[copy][0]
@@ -176,7 +410,7 @@ class _Then:
         """Whether a plan tells how far its tasks are, and CD still had to work on them."""
         tasks = schema.objects((_object(data) or {}).get("tasks"))
         runs = self._clues.runs["cd"]
-        ends = clues.done_by(runs, self._clues.cycle.now)
+        ends = done_by(runs, self._clues.cycle.now)
         undone = not ends or ends[-1].ended is None or ends[-1].ended > self._at
         return bool(runs) and undone and any("status" in each for each in tasks)
 
@@ -250,7 +484,7 @@ def state_then(
     state: Object = copy.deepcopy(final)
     state["status"] = _status_then(known, at)
     state["current_iteration"] = number = _iteration(final, known, at)
-    allowed = clues.last(known.limits, at)
+    allowed = last(known.limits, at)
     if allowed is not None:
         state["max_iterations"] = allowed
     _description(state, number)
@@ -281,14 +515,14 @@ def _stamp(at: datetime) -> str:
 
 
 def _status_then(known: Clues, at: datetime) -> str:
-    return clues.last(known.statuses, at) or "running"
+    return last(known.statuses, at) or "running"
 
 
 def _iteration(final: Object, known: Clues, at: datetime) -> int:
-    found = clues.last(known.iterations, at)
+    found = last(known.iterations, at)
     if found is not None:
         return found
-    started = any(clues.latest(runs, at) for runs in known.runs.values())
+    started = any(latest(runs, at) for runs in known.runs.values())
     return min(1 if started else 0, schema.count(final.get("current_iteration")) or 0)
 
 
@@ -306,12 +540,12 @@ def _description(state: Object, number: int) -> None:
 
 def _agent(agent: Object, name: str, known: Clues, at: datetime, there: Container[str]) -> None:
     runs = known.runs[name]
-    run = clues.latest(runs, at)
-    ends = clues.done_by(runs, at)
+    run = latest(runs, at)
+    ends = done_by(runs, at)
     for key in _AGENT:
         agent.pop(key, None)
     if runs or agent.get("status") == "idle":
-        agent["status"] = clues.status_of(known, run, at) if run else "idle"
+        agent["status"] = status_of(known, run, at) if run else "idle"
     else:
         agent.pop("status", None)  # that it ran is known, and not when
     if run and run.began:
@@ -323,12 +557,12 @@ def _agent(agent: Object, name: str, known: Clues, at: datetime, there: Containe
             _stamp(run.ended) if run.how == "completed" else run.message or "failed"
         )
         agent |= {"last_message": run.message} if run.message else {}
-    version = clues.last(known.versions[name], at)
+    version = last(known.versions[name], at)
     if version:
         agent["version"] = schema.written(version)
     files = schema.words(agent.get("output_files"))
     agent["output_files"] = [f for f in files if ends and f.replace("\\", "/") in there]
-    rounds = [clues.last(known.iterations, each.ended) for each in ends if each.ended]
+    rounds = [last(known.iterations, each.ended) for each in ends if each.ended]
     agent["iterations_completed"] = len({each or 1 for each in rounds})
 
 
@@ -337,7 +571,7 @@ def _waiting(agents: Object, blockers: Iterable[Object], known: Clues, at: datet
     for each in blockers:
         name = schema.text(each.get("reported_by")).lower()
         agent = schema.obj(agents.get(name))
-        run = clues.latest(known.runs.get(name, ()), at)
+        run = latest(known.runs.get(name, ()), at)
         when = known.cycle.at(each.get("reported_at"))
         if each.get("status") != "open" or run is None or agent.get("status") != "completed":
             continue
@@ -359,16 +593,11 @@ def _dependencies(agents: Object, status: str) -> None:
 
 def _phases(state: Object, known: Clues, at: datetime) -> None:
     ended = [
-        (run.ended, name)
-        for name in AGENTS
-        for run in clues.done_by(known.runs[name], at)
-        if run.ended
+        (run.ended, name) for name in AGENTS for run in done_by(known.runs[name], at) if run.ended
     ]
     state["completed_phases"] = [name for _, name in sorted(ended)]
     begun = [
-        (run.began or run.ended, name)
-        for name in AGENTS
-        if (run := clues.latest(known.runs[name], at))
+        (run.began or run.ended, name) for name in AGENTS if (run := latest(known.runs[name], at))
     ]
     last = max(((when, name) for when, name in begun if when), default=None)
     state["current_phase"] = last[1] if last else "init"
@@ -396,7 +625,7 @@ def _work(state: Object, known: Clues, at: datetime) -> None:
         if part not in state or held is None:
             continue
         runs = known.runs[name]
-        ends = clues.done_by(runs, at)
+        ends = done_by(runs, at)
         if not ends:
             state[part] = [] if isinstance(held, list) else None
             continue
@@ -405,7 +634,7 @@ def _work(state: Object, known: Clues, at: datetime) -> None:
             continue
         if not isinstance(held, dict):
             continue
-        newest = clues.done_by(runs, known.cycle.now)[-1]
+        newest = done_by(runs, known.cycle.now)[-1]
         if ends[-1] is newest:
             told_later = known.cycle.at(held.get("last_updated") or held.get("last_run"))
             if told_later is None or told_later <= at:
@@ -413,7 +642,7 @@ def _work(state: Object, known: Clues, at: datetime) -> None:
         if part == "test_results":  # the file of that moment tells them
             state[part] = None
             continue
-        version = clues.last(known.versions[name], at)
+        version = last(known.versions[name], at)
         held["version"] = schema.written(version) if version else None
         held["last_updated"] = _stamp(ends[-1].ended or at)
         for key in ("summary", "specification", "edge_cases"):
@@ -441,8 +670,8 @@ def _late(known: Clues, said: object, at: datetime) -> bool:
 
 def _tasks(state: Object, known: Clues, at: datetime, reports: Mapping[str, PhaseResult]) -> None:
     """The plan's tasks: done are those of which CD had said so; else that is not known."""
-    ends = clues.done_by(known.runs["cd"], at)
-    if ends and ends[-1] is clues.done_by(known.runs["cd"], known.cycle.now)[-1]:
+    ends = done_by(known.runs["cd"], at)
+    if ends and ends[-1] is done_by(known.runs["cd"], known.cycle.now)[-1]:
         return
     done = {
         id for run in ends if run.key in reports for id in reports[run.key].items("tasks_completed")
@@ -483,7 +712,7 @@ def _results(
     began = known.cycle.at(record.get("started_at"))
     found: Object = {}
     for name, said in schema.obj(record.get("agent_results")).items():
-        ends = clues.done_by(known.runs.get(name, ()), at)
+        ends = done_by(known.runs.get(name, ()), at)
         if not ends or (began and ends[-1].ended and ends[-1].ended <= began):
             continue
         report = reports.get(ends[-1].key)
