@@ -29,8 +29,8 @@ LEVELS = (
     ("acp_tui",),
 )
 """From the lowest room to the highest; a room imports from those below it, and from itself."""
-ROOMS = {"schema", "state", "read", "rules", "matters", "causes", "prompts", "view", "past", "write",
-         "conduct", "queries", "acts", "actions", "collaboration", "commands", "manual"}  # fmt: skip
+ROOMS = {"schema", "state", "read", "rules", "matters", "prompts", "view", "past", "write", "conduct",
+         "queries", "acts", "collaboration"}  # fmt: skip
 """What every protocol calls its rooms; it leaves out those that it has no use for."""
 OWN_ROOMS = {
     (
