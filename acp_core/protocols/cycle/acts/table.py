@@ -242,7 +242,7 @@ def _act(
         name,
         label,
         sentence,
-        f"acp_core.protocols.cycle.actions.steering:{name}",
+        f"acp_core.protocols.cycle.acts.steering:{name}",
         (*fields, CYCLE),
         intent,
         risky=risky,
