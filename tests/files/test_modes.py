@@ -144,4 +144,4 @@ def test_no_folder_is_private_below_one_that_is_made_open() -> None:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("mkdir", "makedirs")
         if {"parents", "mode"} <= {word.arg for word in call.keywords}
     ]
-    assert [each.partition(":")[0] for each in both] == ["history/stage.py"]  # a temporary folder
+    assert [each.partition(":")[0] for each in both] == ["history/past.py"]  # a temporary folder
