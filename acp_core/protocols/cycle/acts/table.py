@@ -1,6 +1,6 @@
 """Every act and query of a development cycle, described once: what a form offers, and the commands made of it.
 
-Standard library only. What acts change is only requested until an orchestrator has picked it up.
+What acts change is only requested until an orchestrator has picked it up.
 Source: development cycle specification, "Orchestrator" and "Escalation Path".
 """
 
