@@ -86,7 +86,7 @@ def test_protocols_have_the_same_rooms() -> None:
         (name, entry.stem)
         for name in protocol_names()
         for entry in (PROTOCOLS / name).iterdir()
-        if not entry.name.startswith("_") and (entry.is_dir() or entry.suffix == ".py")
+        if not entry.name.startswith("_") and (any(entry.rglob("*.py")) or entry.suffix == ".py")
     }
     assert {(name, room) for name, room in there if room not in ROOMS} == set(OWN_ROOMS)
 
