@@ -13,6 +13,7 @@ import pytest
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
+from tests.tui.screen import screen_lines
 from tests.tui.stage import opens, until
 
 PEOPLE = ("server", "reader")
@@ -54,8 +55,11 @@ async def test_events_documents_and_findings_show_by_themselves(
         attention=Attention(tmp_path / "state" / "attention.json"),
     )
 
+    def spaced() -> str:
+        return "\n".join(" ".join(line.split()) for line in screen_lines(app))
+
     async def shows(text: str) -> None:
-        await until(pilot, lambda: text in plain(app), text)
+        await until(pilot, lambda: text in spaced(), text)
 
     async with app.run_test(size=size) as pilot:
         await opens(pilot, "CollaborationScreen")
@@ -78,7 +82,7 @@ async def test_events_documents_and_findings_show_by_themselves(
         await shows("during the review")
 
         await pilot.press("3")
-        assert "ACP" not in plain(app)
+        assert "ACP" not in spaced()
         review = folder / "review.md"
         review.write_text(review.read_text() + "\n## 2026-05-03T12:00:00Z - reader - seq 9\n")
         await shows("review.md heading seq 9")
