@@ -18,14 +18,14 @@ from acp_core.agents.state import Phase
 from acp_core.model import Turn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
-from acp_tui.actions.collaboration_actions import offered_named
+from acp_tui.actions.offered import offered_named
 from acp_tui.app import AcpApp
 from acp_tui.screens import action as action_screen
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
-from acp_tui.screens.compare import CompareScreen
 from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.reading import CompareScreen
 from acp_tui.screens.times import TimesScreen
 from acp_tui.widgets.panel_view import PanelView
 from tests.agents.live.asking import asking

@@ -12,9 +12,8 @@ from textual import events
 
 from acp_core.model.card import CardVerdict
 from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.card import CardScreen
+from acp_tui.screens.card import CardScreen, verdict_content
 from acp_tui.screens.reading import ReadingScreen
-from acp_tui.widgets.card import verdict_content
 from tests.golden.states import all_states
 from tests.protocols.governed import states
 from tests.tui.cards import dashboard, drawn_card, open_card
