@@ -36,7 +36,7 @@ from acp_core.agents.live import binding
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli import output, plain_signs
 from acp_core.cli.output import Cell, Column, Terminal, dump, say, terminal
-from acp_core.files import claims, locked, modes
+from acp_core.files import atomic, claims, locked
 from acp_core.loops import parking
 from acp_core.model.errors import AcpError
 from acp_core.model.spoken import mark
@@ -120,12 +120,12 @@ def sharing(paths: Sequence[str], me: Me | None = None) -> Iterator[Check]:
 
 def _shared_folder(path: str, found: os.stat_result, me: Me) -> Iterator[Check]:
     others = _others(path, found, me)
-    group = modes.group_name(found.st_gid)
+    group = atomic.group_name(found.st_gid)
     is_meant = bool(found.st_mode & stat.S_ISGID) or _lets_others_in(found, me)
     if not is_meant and not others:
         return  # one account's own
     who = f"used by {', '.join(others)} too" if others else f"for the group {group}"
-    if not modes.is_shared(found):
+    if not atomic.is_shared(found):
         lacks = [
             *([] if found.st_mode & stat.S_IWGRP else ["is not writable by its group"]),
             *([] if found.st_mode & stat.S_ISGID else ["does not pass its group on (setgid)"]),
@@ -166,7 +166,7 @@ def _closed(path: str) -> list[str]:
             if count > _MOST:
                 return found
             with contextlib.suppress(OSError):  # it has just gone
-                if not folder.is_symlink() and not modes.is_shared(folder.stat()):
+                if not folder.is_symlink() and not atomic.is_shared(folder.stat()):
                     found.append(os.path.relpath(folder, path))
     return found
 
@@ -665,7 +665,7 @@ MOVED = {
         f"{_KIT}.{was}": f"{_KIT}.{now}"
         for was, now in (
             ("cards", "documents"), ("confirmation", "parser"), ("described", "command"), ("manual", "parser"),
-            ("offers", "mirroring"), ("options", "fast_args"), ("printing", "parser"), ("quick", "fast_args"),
+            ("offers", "mirroring"), ("fast_args", "command_line"), ("options", "command_line"), ("printing", "parser"), ("quick", "command_line"),
             ("steady", "snapshots"), ("taking_part", "tools"), ("tool_names", "tools"),
             ("unseen_text", "findings"), ("validation", "schema"),
         )
@@ -679,7 +679,7 @@ MOVED = {
         )
     },
     **{f"acp_core.person.notices.{name}": "acp_core.person.notices" for name in ("news", "sent", "ways")},
-    "acp_core.person.pins": "acp_core.person.places",
+    "acp_core.person.pins": "acp_core.person.paths",
     **{
         f"acp_core.agents.{was}": f"acp_core.agents.{now}"
         for was, now in (
