@@ -40,7 +40,7 @@ def shows_mirror(folder: str) -> bool:
     """
     if not os.path.lexists(os.path.join(folder, read_only.FILE)):
         return False
-    from acp_core.stores.base import pinned_reads  # only mirrors need it
+    from acp_core.stores.address import pinned_reads  # only mirrors need it
 
     return bool(pinned_reads(folder))
 

@@ -666,10 +666,10 @@ def newer_share(folder: str) -> str:
     path = os.path.join(folder, _SHARE)
     if not os.path.lexists(path):
         return ""
-    from acp_core.stores import base  # late: most folders are not shared
+    from acp_core.stores import address  # late: most folders are not shared
 
     try:
-        return base.newer_share(json.loads(read_bounded(path, _LIMIT)))
+        return address.newer_share(json.loads(read_bounded(path, _LIMIT)))
     except (Unreadable, ValueError, RecursionError):
         return ""  # whoever wants to publish says so
 
@@ -678,10 +678,10 @@ def strange_share(folder: str) -> str:
     """Why a folder that this account shares is not used with its store: what names that is not as agreed; else ""."""
     if not is_pinned(folder) or newer_share(folder):
         return ""
-    from acp_core.stores import base  # late: most folders are not shared
+    from acp_core.stores import address as stores_address  # late: most folders are not shared
 
     try:
-        base.pinned_address(folder)
+        stores_address.pinned_address(folder)
     except Refused as error:
         return str(error)
     return ""

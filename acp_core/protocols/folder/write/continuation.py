@@ -36,6 +36,7 @@ from acp_core.protocols.folder.write.append import write_protocol
 from acp_core.protocols.folder.write.init import Charter, Extras, File, charter_of, files, start
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, refuse_lockless
 from acp_core.protocols.registry import load
+from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
@@ -459,7 +460,7 @@ def before(old: str) -> None:
     Raises:
         Refused: the store cannot be read.
     """
-    with open_engine(manifests.pinned_address(old)) as engine:
+    with open_engine(stores_address.pinned_address(old)) as engine:
         shared.sync(old, engine)
 
 
@@ -469,13 +470,13 @@ def after(old: str, new: str) -> None:
     Raises:
         Refused: that did not work; the new folder is there, and the same command goes on from there.
     """
-    address = manifests.pinned_address(old)
+    address = stores_address.pinned_address(old)
     try:
         with open_engine(address) as engine:
             leases = _publish_protocol(old, engine)
             there = (
-                manifests.pinned_address(new)
-                if manifests.is_shared(new)
+                stores_address.pinned_address(new)
+                if stores_address.is_shared(new)
                 else _share(new, address, leases)
             )
             engine.tell(
