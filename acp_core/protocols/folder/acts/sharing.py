@@ -18,7 +18,7 @@ from acp_core.protocols.folder.acts.table import ASKING
 from acp_core.protocols.folder.conduct import asked
 from acp_core.protocols.folder.conduct import syncing as conduct_syncing
 from acp_core.protocols.folder.conduct.syncing import Leaving as Mirroring
-from acp_core.protocols.folder.read.location import is_shared
+from acp_core.protocols.folder.schema import is_shared
 from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write import sharing as shares
 from acp_core.protocols.folder.write import sharing as write_sharing

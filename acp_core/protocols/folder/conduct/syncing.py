@@ -34,7 +34,7 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct import following
 from acp_core.protocols.folder.conduct.asked import MirrorRequests, Requests
-from acp_core.protocols.folder.read.location import is_shared
+from acp_core.protocols.folder.schema import is_shared
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.protocols.folder.write import sharing as shares
 from acp_core.protocols.folder.write.append import Appended, Request

@@ -19,9 +19,8 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts.turn import Situation, prompt
 from acp_core.protocols.folder.read.current_state import Step, required, steps
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.location import is_shared
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
-from acp_core.protocols.folder.schema import V2, text_in
+from acp_core.protocols.folder.schema import V2, is_shared, text_in
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.processes import SYNC

@@ -25,7 +25,7 @@ from acp_core.model.light import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVa
 from acp_core.person.paths import is_pinned
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History, is_full
-from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
+from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
 from acp_core.protocols.folder.schema.documents import (
     Conclusion,
@@ -366,7 +366,7 @@ class Facts:
             self._scanned_for = needed
             reference, references = needed
             scans: dict[str, Callable[[str], object]] = {
-                "proposal.md": proposal.is_unwritten,
+                "proposal.md": schema.is_unwritten_proposal,
                 "review.md": lambda text: documents.scan_review(text, reference),
                 "decisions.md": lambda text: documents.scan_decisions(text, references),
                 "readiness.md": documents.scan_readiness,

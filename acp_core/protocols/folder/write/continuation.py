@@ -21,14 +21,15 @@ from acp_core.files.markdown import normalise
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import list_state
-from acp_core.protocols.folder.read.location import is_shared, path_of
 from acp_core.protocols.folder.schema import (
     Entry,
     deliverables,
     documents,
     id_in,
+    is_shared,
     list_in,
     object_in,
+    path_of,
     text_in,
 )
 from acp_core.protocols.folder.write import init, shared, sharing

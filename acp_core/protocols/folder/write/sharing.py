@@ -23,8 +23,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import list_state
-from acp_core.protocols.folder.read.location import is_shared
-from acp_core.protocols.folder.schema import deliverables
+from acp_core.protocols.folder.schema import deliverables, is_shared
 from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write.opened import (
     Opened,
