@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.agents import codec
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.errors import Refused
 from acp_core.person import paths, settings
 from acp_core.person.paths import key_of
@@ -329,5 +329,5 @@ def _read(path: Path, run: str) -> CapRecord:
 
 
 def _write(path: Path, kept: CapRecord) -> None:
-    modes.private_folder(path.parent)
+    atomic.private_folder(path.parent)
     codec.write(path, kept)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acp_core.agents.budgets import Spent
 from acp_core.agents.state import Run
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.person import paths
 
 _KEPT = 40  # days
@@ -28,7 +28,7 @@ def note(run: Run, folder: str, participant: str, now: datetime) -> None:
         "unpriced": run.unpriced,
     }
     with contextlib.suppress(OSError):
-        modes.private_folder(path.parent)
+        atomic.private_folder(path.parent)
         if not path.exists():
             _prune(path.parent)
         how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

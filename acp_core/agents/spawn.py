@@ -25,7 +25,7 @@ from acp_core.agents.ending import GRACE
 from acp_core.agents.identity import Identity, identify
 from acp_core.agents.permissions import NO_TOOLS, Scope, ToolServer, asking, grant
 from acp_core.agents.presets import Preset
-from acp_core.files import atomic, git, modes
+from acp_core.files import atomic, git
 from acp_core.model.errors import NotStarted
 
 QUIET = {"NO_COLOR": "1", "TERM": "dumb"}
@@ -327,7 +327,7 @@ def start(command: Command, out: Path, err: Path) -> Child:
                 cwd=command.cwd,
                 env=dict(command.env),
                 start_new_session=True,
-                umask=modes.umask_in(command.cwd),
+                umask=atomic.umask_in(command.cwd),
             )
         except (OSError, ValueError) as error:
             raise SpawnError(_why(command, error)) from None

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.history import schema
 from acp_core.history.schema import TRIMMED, LoopChange, Observed, Seen, Span, Version
 from acp_core.model.errors import Unusable
@@ -335,7 +335,7 @@ def _open(path: Path, read_only: bool) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
     else:
         if not path.parent.is_dir():
-            modes.private_folder(path.parent)
+            atomic.private_folder(path.parent)
         with contextlib.suppress(FileExistsError):
             # never one that is there: closing it would let go of this process's locks on it
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.files.locked import LogError, locked
 from acp_core.person.paths import cache_folder
 from acp_core.stores import git_command
@@ -70,7 +70,7 @@ class ObjectStore:
             if self._depth:
                 yield
                 return
-            modes.private_folder(self._lock.parent)
+            atomic.private_folder(self._lock.parent)
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with contextlib.ExitStack() as stack:
@@ -93,7 +93,7 @@ class ObjectStore:
             self.throw_away()
         if not (self.folder / "HEAD").exists() or not (self.folder / "config").exists():
             shutil.rmtree(self.folder, ignore_errors=True)
-            modes.private_folder(self.folder)
+            atomic.private_folder(self.folder)
             self._run(["git", "init", "-q", "--bare", "--template=", str(self.folder)], "", b"")
             return
         for place in (self.folder, *(Path(at) for at, _, _ in os.walk(self.folder / "refs"))):
@@ -207,7 +207,7 @@ class ObjectStore:
         sockets = None
         if git_command.is_ssh(url) and url:
             sockets = self._sockets
-            modes.private_folder(sockets)
+            atomic.private_folder(sockets)
             if self._own_ssh is None:
                 self._own_ssh = self._configured_ssh()
         environment = git_command.environment(url, sockets, self._own_ssh or "")

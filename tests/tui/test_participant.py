@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 
 from acp_core.agents.logs import Log, rotate
@@ -235,7 +237,30 @@ async def by_form(pilot: Pilot[Any], key: str, preview: str) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
     await until(pilot, lambda: preview in seen(pilot))
     await pilot.press("ctrl+s")
+    await until(pilot, lambda: not isinstance(pilot.app.screen, ActionScreen))
+    if not isinstance(pilot.app.screen, ParticipantScreen):
+        await pilot.press("escape")  # on a slow machine something else needs the person meanwhile
     await until(pilot, lambda: isinstance(pilot.app.screen, ParticipantScreen))
+
+
+async def test_a_key_that_comes_before_the_loop_is_found_is_not_lost(tmp_path: Path) -> None:
+    app, _ = stage(tmp_path, "one")
+    fleet: Any = app.fleet
+    looked, loops = threading.Event(), fleet.loops
+
+    def slowly(key: str) -> Any:
+        looked.wait(30.0)  # as on a busy machine
+        return loops(key)
+
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await open_screen(pilot)
+        fleet.loops = slowly
+        pilot.app.open_participant(KEY, "reader")  # type: ignore[attr-defined]
+        await until(pilot, lambda: "Message" in seen(pilot))
+        pilot.app.post_message(Key("m", "m"))
+        await pilot.pause(0.3)
+        looked.set()
+        await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
 
 
 async def test_one_without_a_loop_says_which_key_starts_it(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from acp_core.agents.live.updates import AGENT, CLIENT, LIMIT_EVENT
 from acp_core.agents.permissions import NAME
 from acp_core.agents.progress import string, table
 from acp_core.agents.spawn import Command
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.errors import NotStarted
 
 VERSION = 1  # of the protocol
@@ -169,7 +169,7 @@ class Connection:
                 env={**command.env, mark[0]: mark[1]},
                 start_new_session=True,
                 limit=_LARGEST_LINE,
-                umask=modes.umask_in(command.cwd),
+                umask=atomic.umask_in(command.cwd),
             )
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)

@@ -49,7 +49,7 @@ from acp_core.agents.live.updates import (
 )
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.progress import string, table
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 
@@ -379,7 +379,7 @@ def main(judge_of: Callable[[Order], Judge] = of_scope) -> int:
 
 def _run(order: Order, judge: Judge, ready: background.Ready) -> int:
     logging.getLogger().addHandler(logging.NullHandler())  # the library's; the journal has it all
-    modes.private_folder(Files(LoopDirectory(Path(order.place))).folder)
+    atomic.private_folder(Files(LoopDirectory(Path(order.place))).folder)
     with contextlib.suppress(OSError, AttributeError):  # orphans of the agent become our children
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     return asyncio.run(Runner(order, judge).run(ready))

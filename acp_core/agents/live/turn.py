@@ -25,7 +25,7 @@ from acp_core.agents.live.updates import RUNNER
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.progress import items, string, table
 from acp_core.agents.spawn import Exit, SpawnError
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.errors import NotStarted
 
 CRASHES = 2
@@ -123,7 +123,7 @@ def start(where: LoopDirectory, command: LiveCommand, number: int, journal: Path
     end = end_of(journal)
     turn = Turn(number, command.prompt, str(journal), str(end))
     try:
-        modes.private_folder(files.folder)
+        atomic.private_folder(files.folder)
         end.unlink(missing_ok=True)
         if command.scope is not None:
             codec.write(files.scope, command.scope)
@@ -293,7 +293,7 @@ def steer(where: LoopDirectory, message: Steering) -> Reply:
         OSError: it cannot be written.
     """
     files = Files(where)
-    modes.private_folder(files.messages)
+    atomic.private_folder(files.messages)
     path = files.messages / f"{time.time_ns()}-{secrets.token_hex(4)}.json"
     reply = path.with_suffix(".reply")
     codec.write(path, message)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from acp_core.agents import presets
 from acp_core.agents.budgets import caps_of
 from acp_core.agents.presets import Preset
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
@@ -349,7 +349,7 @@ def starting(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         beginning = plan(values)
-        modes.shared_folder(root)
+        atomic.shared_folder(root)
         return _begin(beginning)
 
     return bound(

@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, claims, modes
+from acp_core.files import atomic, claims
 from acp_core.files.atomic import is_leftover
 from acp_core.files.claims import run_folder
 from acp_core.files.reading import Unreadable, read_bounded
@@ -227,7 +227,7 @@ def choose(root: Path, id: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
         return
-    modes.private_folder(path.parent)
+    atomic.private_folder(path.parent)
     held = {"folder": os.path.realpath(root), "cycle": id}
     atomic.replace(
         path, json.dumps(held).encode(errors="surrogateescape"), sync=False, private=True

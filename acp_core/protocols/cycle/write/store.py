@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.claims import ClaimError, prepare
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
@@ -128,7 +128,7 @@ def remember_shared(root: Path, id: str, data: bytes, before: bytes) -> None:
     """
     place = shared_copy_path(root, id)
     with contextlib.suppress(OSError, ClaimError):  # the file itself is right
-        private = not modes.is_shared(prepare(root).stat())
+        private = not atomic.is_shared(prepare(root).stat())
         atomic.sweep(place)
         atomic.replace(place, _copy_of(data, before), private=private)
 
@@ -167,7 +167,7 @@ def remember_copies(root: Path, id: str, data: bytes, before: bytes) -> None:
     """
     place = own_copy_path(root, id)
     with contextlib.suppress(OSError):
-        modes.private_folder(place.parent)
+        atomic.private_folder(place.parent)
         atomic.sweep(place)
         atomic.replace(place, _copy_of(data, before), sync=False, private=True)
     remember_shared(root, id, data, before)
@@ -518,7 +518,7 @@ def create_cycle(root: Path, state: Object) -> Store:
         folder = folder / name
         if folder.is_symlink():
             raise Refused(f"{folder} is a symbolic link: acp does not follow links")
-        modes.shared_folder(folder)
+        atomic.shared_folder(folder)
     store = Store(root, schema.text(state.get("cycle_id")))
     if store.path.exists():
         raise Refused(f"{store.path.name} already exists")
