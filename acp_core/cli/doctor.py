@@ -49,8 +49,15 @@ from acp_core.person.settings import SettingsError, load
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.values import Values
-from acp_core.stores.address import POSTGRES, Address, is_address, parse, without_password
-from acp_core.stores.base import is_shared, pinned_address
+from acp_core.stores.address import (
+    POSTGRES,
+    Address,
+    is_address,
+    is_shared,
+    parse,
+    pinned_address,
+    without_password,
+)
 
 
 class State(str, Enum):
