@@ -9,8 +9,7 @@ from textual.widgets import OptionList
 
 from acp_core import model
 from acp_core.model import Status, Target
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.snapshot_screen import is_web
+from acp_tui.screens.collaboration import CollaborationScreen, is_web
 from acp_tui.widgets.document_pages import TextView
 from tests.tui.screen import headline, make_app, open_screen, screen_lines, seen, settle, with_paths
 from tests.tui.stage import is_open, until
