@@ -20,7 +20,7 @@ async def test_a_collaboration_of_a_store_is_opened_from_the_list(
     for id in ("cache-key", "checkout"):
         anna.folder = anna.home / id
         started(anna)
-        anna.done("share", str(anna.folder), str(store), "--id", id, "--yes")
+        anna.done_here("share", str(store), "--id", id, "--yes")
     anna.write("proposal.md", "# P\n\n## Objective\nChoose\n")
     anna.appended("writer", "proposal_submitted", "--reply-to", "1")
     (tmp_path / "config").mkdir()
