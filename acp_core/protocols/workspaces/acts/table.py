@@ -1,4 +1,8 @@
-"""Every act and query of a run of sub-agents: what a form offers, and the commands made of them."""
+"""Every act and query of a run of sub-agents, described once: what a form offers, and the commands made of them.
+
+The words of decisions, conflicts and forms are those of the agent workspaces specification,
+"Integration Step Protocol" and "Conflict Resolution Protocol".
+"""
 
 from __future__ import annotations
 

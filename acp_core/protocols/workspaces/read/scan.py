@@ -1,7 +1,9 @@
-"""One reading of a run's folder: both naming forms, moved folders, reruns, unfinished writes.
+"""One reading of a run's folder: whether it is one, its files, and what they say of each agent.
 
-Source: agent workspaces specification, "File Naming Conventions". Nothing outside the run's
-folder is ever looked at, whatever path an agent names.
+Both naming forms, moved folders, reruns and unfinished writes are understood. Nothing outside the
+run's folder is ever looked at, whatever path an agent names. Source: agent workspaces specification,
+"Directory Structure for Agent Workspaces", "File Naming Conventions", "Timestamped Outputs", "Status
+File Schema" and "Return Value Contract".
 """
 
 from __future__ import annotations
@@ -204,16 +206,14 @@ def _agent(
 ) -> Agent:
     own = f"{base.name}/{name}/"
     inside = [f for f in files if f.name.startswith(own) and not f.name.endswith("/.gitkeep")]
-    hidden = [f for f in inside if f.name.startswith(f"{own}{schema.SCRATCH}/")]
     records = tuple(
         read_record(f, LIMIT) for f in inside if _is_status(f.name.removeprefix(own), name)
     )
     status = max(records, key=lambda each: (_is_own(each, name), _newest(each)), default=None)
-    value = (status.value if status else None) or {}
-    items = value.get("outputs")
+    value = schema.value_of(status)
     outputs = tuple(
         _listed(schema.one_output(item), name, root, base, by_name)
-        for item in (items if isinstance(items, list) else [])[:500]
+        for item in schema.items_of(value.get("outputs"))[:500]
     )
     stamps = sorted({m[1] for f in inside if (m := _STAMP.search(f.name))})
     back = _of(name, returns)
@@ -222,7 +222,6 @@ def _agent(
         name,
         base / name if os.path.isdir(base / name) else None,
         tuple(inside),
-        sum(f.size for f in hidden),
         records,
         status,
         outputs,
