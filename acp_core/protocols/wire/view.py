@@ -44,11 +44,19 @@ from acp_core.protocols.wire.read.folder import (
     signature_problem,
     signature_state,
 )
-from acp_core.protocols.wire.schema import observed, untrusted_json
-from acp_core.protocols.wire.schema.basics import ANSWER, CANCEL, TERMINAL, Json, LogEntry, time_of
+from acp_core.protocols.wire.schema import basics, observed
+from acp_core.protocols.wire.schema.basics import (
+    ANSWER,
+    CANCEL,
+    TERMINAL,
+    Json,
+    LogEntry,
+    fields_of,
+    objects,
+    time_of,
+)
 from acp_core.protocols.wire.schema.bodies import in_line, shown_text
 from acp_core.protocols.wire.schema.observed import Content, PeerSeen, People, Sender, Task
-from acp_core.protocols.wire.schema.untrusted_json import fields_of, objects
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.read.folder import Placed
@@ -563,7 +571,7 @@ def _described(
         actor = peer if theirs and peer else own
         return f"task {state}", _STATES.get(state, Tone.OTHER), actor, words
     if entry.kind == "acp.artifact":
-        artifact = untrusted_json.read_as(Content, body.get("artifact"))
+        artifact = basics.read_as(Content, body.get("artifact"))
         return "artifact", Tone.ACCEPT, peer or own, f"{artifact.text} [{subject}]"
     if entry.kind == "acp.peer":
         what = str(body.get("event"))

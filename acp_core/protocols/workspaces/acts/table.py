@@ -174,7 +174,7 @@ DISPATCHING = ActionSpec(
         'acp workspaces dispatch queues --again ben --feedback "Name the sources"',
     ),
     exits=WORKED,
-    run=f"{_ROOM}.commands:dispatch_agents",
+    run=f"{_ROOM}.dispatching:dispatch_agents",
     words="COMMAND",
 )  # fmt: skip
 
@@ -455,7 +455,7 @@ EDITING = ActionSpec(
     "Open the draft in $EDITOR; prepare one if there is none.",
     command="workspaces edit",
     examples=("acp workspaces edit queues",),
-    run=f"{_ROOM}.commands:edit",
+    run=f"{_ROOM}.integrating:edit",
 )
 
 SYNTHESIS = ActionSpec(
@@ -475,7 +475,7 @@ SYNTHESIS = ActionSpec(
     command="workspaces synthesise",
     examples=("acp workspaces synthesise queues --agent claude",),
     exits=((0, "written; with --detach: started"), (1, "nothing was written"), (2, "refused")),
-    run=f"{_ROOM}.commands:synthesise",
+    run=f"{_ROOM}.integrating:synthesise",
     words="COMMAND",
 )  # fmt: skip
 
