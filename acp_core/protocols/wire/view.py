@@ -28,6 +28,7 @@ from acp_core.model import (
 from acp_core.model.format import dated, exact
 from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, clean_name
+from acp_core.protocols.kit import findings as kit_findings
 from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import (
@@ -98,7 +99,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         next_actions=_next(turns),
         events=told,
         findings=findings,
-        verdict=Verdict.UNKNOWN if _unheard(reading) else rules.verdict(findings),
+        verdict=Verdict.UNKNOWN if _unheard(reading) else kit_findings.verdict_of(findings),
         needs=needs,
         panels=panels(reading, names),
         outcome=("artifacts", "tasks"),

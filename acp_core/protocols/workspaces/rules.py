@@ -487,12 +487,12 @@ def b48(run: Run) -> Findings:
 
 def b49(run: Run) -> Findings:
     """The required inputs of a prompt are there, where they are in the run."""
-    files = {file.name: file for file in run.files}
+    place = scan.Place(run.root, run.base, {file.name: file for file in run.files})
     for prompt in run.prompts:
         for written in required_inputs(prompt.text):
             name = prompt.agent or schema.SHARED
-            path = scan.resolve(written, name, run.root, run.base, files)
-            if path and scan.relative_name(path, run.root) not in files:
+            path = scan.resolve(written, name, place)
+            if path and scan.relative_name(path, run.root) not in place.files:
                 yield warning("B49", f"the required input {written} does not exist", prompt.file)
 
 

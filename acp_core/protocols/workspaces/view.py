@@ -26,18 +26,17 @@ from acp_core.model import (
     Phase,
     PhaseState,
     Row,
-    Severity,
     Snapshot,
     Status,
     Target,
     Tone,
     Turn,
-    Verdict,
     format,
 )
 from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit.documents import document
+from acp_core.protocols.kit.findings import verdict_of
 from acp_core.protocols.workspaces import matters, rules, schema, state
 from acp_core.protocols.workspaces.matters import States, why
 from acp_core.protocols.workspaces.read import conflict_hints, scan
@@ -478,7 +477,7 @@ def snapshot(
         headline=_headline(run, stage, states),
         status=Status.COMPLETED if done else Status.ACTIVE,
         phase=current,
-        verdict=_verdict(findings),
+        verdict=verdict_of(findings),
         progress=sum(passed) / len(passed),
         doubt="the run has more files than acp reads" if run.cut else "",
         phases=phases,
@@ -528,13 +527,6 @@ def _headline(run: Run, stage: str, states: States) -> str:
     more = f"; {open_ones} conflict{'s' if open_ones > 1 else ''} open" if open_ones else ""
     more = "; a program is writing the draft" if run.writing else more
     return f"{stage}: {numbers}{more}" if numbers else stage
-
-
-def _verdict(findings: tuple[Finding, ...]) -> Verdict:
-    found = {finding.severity for finding in findings}
-    if Severity.ERROR in found:
-        return Verdict.INVALID
-    return Verdict.WARNINGS if Severity.WARNING in found else Verdict.VALID
 
 
 def _participant(agent: Agent, states: States) -> Participant:

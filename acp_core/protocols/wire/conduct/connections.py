@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import logging
 import os
 import random
 import signal
@@ -50,7 +51,9 @@ from acp_core.protocols.wire.schema.basics import (
 if TYPE_CHECKING:
     from acp_core.protocols.wire.conduct.agent import Agent
 
-from acp_core.protocols.wire.conduct.session import PeerRefused, Session, guest, logger
+from acp_core.protocols.wire.conduct.session import PeerRefused, Session, guest
+
+logger = logging.getLogger("acp.wire")
 
 OPENING = 10.0  # seconds for a connection to be there
 

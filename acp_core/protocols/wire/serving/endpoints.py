@@ -181,12 +181,17 @@ async def get_peer(call: Call) -> ASGIApp:
     return answer((await call.agent.peers.as_json([peer]))[0])
 
 
+def _needed(body: Json, name: str) -> str:
+    value: str | None = bodies.take(body, name)
+    if value is None:
+        raise invalid(f"{name} is missing")
+    return value
+
+
 async def connect_peer(call: Call) -> ASGIApp:
     """``POST /peers/connect``: keep a connection to the agent behind a link."""
     body = await call.body()
-    link = bodies.take(body, "link")
-    if link is None:
-        raise invalid("link is missing")
+    link = _needed(body, "link")
     peer, known = await call.agent.peers.connect(link, bodies.take(body, "name"))
     content = {"ok": True, "peer_id": peer.id, "connecting_to": link, "name": peer.name}
     return answer({**content, "already_connected": True} if known else content)
@@ -195,9 +200,7 @@ async def connect_peer(call: Call) -> ASGIApp:
 async def rename_peer(call: Call) -> ASGIApp:
     """``POST /peer/{id}/rename``."""
     body = await call.body()
-    name = bodies.take(body, "name")
-    if name is None:
-        raise invalid("name is missing")
+    name = _needed(body, "name")
     peer = call.agent.peers.get(call.path("id"))
     before = await call.agent.peers.rename(peer, name)
     return answer({"ok": True, "peer_id": peer.id, "old_name": before, "new_name": name})
@@ -206,9 +209,7 @@ async def rename_peer(call: Call) -> ASGIApp:
 async def move_peer(call: Call) -> ASGIApp:
     """``POST /peer/{id}/move``: let another peer get what waits for this one."""
     body = await call.body()
-    to = bodies.take(body, "to")
-    if to is None:
-        raise invalid("to is missing")
+    to = _needed(body, "to")
     peers = call.agent.peers
     old, new = peers.get(call.path("id")), peers.get(to)
     moved = await peers.move(old, new)
@@ -296,9 +297,7 @@ async def _answer(call: Call, draft: Draft, sent: Sent, **more: object) -> ASGIA
 async def reply_to_message(call: Call) -> ASGIApp:
     """``POST /reply``: answer a message that waits for it."""
     body = await call.message()
-    correlation = bodies.take(body, "correlation_id")
-    if correlation is None:
-        raise invalid("correlation_id is missing")
+    correlation = _needed(body, "correlation_id")
     if body.get("role") is None:
         body = {**body, "role": "agent"}
     sent = await conduct_peers.reply(call.agent, correlation, bodies.draft(body))
