@@ -32,12 +32,7 @@ from websockets.http11 import Request, Response
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.conduct.peers import Peer
 from acp_core.protocols.wire.network import links
-from acp_core.protocols.wire.network.channels import (
-    SLACK,
-    Channel,
-    ChannelClosed,
-    LineChannel,
-)
+from acp_core.protocols.wire.network.channels import SLACK, Channel, ChannelClosed, LineChannel
 from acp_core.protocols.wire.network.links import Link
 from acp_core.protocols.wire.schema.basics import (
     ERROR,

@@ -18,12 +18,7 @@ from acp_core.protocols.wire import write
 from acp_core.protocols.wire.conduct import peers
 from acp_core.protocols.wire.conduct.peers import Peer
 from acp_core.protocols.wire.network import identity
-from acp_core.protocols.wire.network.channels import (
-    Channel,
-    ChannelClosed,
-    Pace,
-    until_one_ends,
-)
+from acp_core.protocols.wire.network.channels import Channel, ChannelClosed, Pace, until_one_ends
 from acp_core.protocols.wire.read import store as read_store
 from acp_core.protocols.wire.schema import bodies
 from acp_core.protocols.wire.schema.basics import (

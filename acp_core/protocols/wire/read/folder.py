@@ -29,13 +29,7 @@ from acp_core.protocols.wire.network.links import is_token
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.read.store import NEWER, STORE_VERSION, PeerRow
 from acp_core.protocols.wire.schema import basics, observed
-from acp_core.protocols.wire.schema.basics import (
-    Json,
-    LogEntry,
-    fields_of,
-    from_base64,
-    time_of,
-)
+from acp_core.protocols.wire.schema.basics import Json, LogEntry, fields_of, from_base64, time_of
 from acp_core.protocols.wire.schema.bodies import in_line, shown_text, spoken
 from acp_core.protocols.wire.schema.observed import PeerSeen, People, Task
 

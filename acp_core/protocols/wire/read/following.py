@@ -21,10 +21,7 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.kit.wording import RETRYING
 from acp_core.protocols.wire.network.agent_directory import Address
 from acp_core.protocols.wire.network.links import missing
-from acp_core.protocols.wire.read.folder import (
-    Reach,
-    Reading,
-)
+from acp_core.protocols.wire.read.folder import Reach, Reading
 from acp_core.protocols.wire.read.known import (
     AWAY,
     FIRST_PAUSE,
@@ -33,9 +30,7 @@ from acp_core.protocols.wire.read.known import (
     Writer,
     record,
 )
-from acp_core.protocols.wire.schema.basics import (
-    Json,
-)
+from acp_core.protocols.wire.schema.basics import Json
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.network.client import Client

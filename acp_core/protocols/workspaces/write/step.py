@@ -23,17 +23,9 @@ from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.wording import difference
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.matters import obstacles
-from acp_core.protocols.workspaces.read.manifest import (
-    Object,
-    read_bytes,
-    read_manifest,
-    read_run,
-)
+from acp_core.protocols.workspaces.read.manifest import Object, read_bytes, read_manifest, read_run
 from acp_core.protocols.workspaces.read.scan import nesting_level
-from acp_core.protocols.workspaces.schema import (
-    Layout,
-    Run,
-)
+from acp_core.protocols.workspaces.schema import Layout, Run
 
 _LONGEST_PATH = 2_000  # characters of a path that is shown
 
