@@ -143,9 +143,7 @@ class FleetViews:
             yield f"column {name}", f"Column {name}", "hide" if shown else "show"
 
     def _shown_columns(self) -> tuple[str, ...]:
-        from acp_tui.widgets.fleet_table import TITLES
-
-        widths = dict(zip(TITLES, self._screen.titles.columns, strict=True))
+        widths = self._screen.titles.columns
         return tuple(name for name in COLUMNS if widths[name])
 
     def _picked(self, key: str | None) -> None:
