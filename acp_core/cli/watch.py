@@ -57,8 +57,8 @@ def between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
         told = {"phase": new.phase, "round": new.round, "before": old.phase}
         yield Change("phase", text, now, told)
     if _waited(old.turns) != _waited(new.turns):
-        waiting = [fields.turn(each) for each in new.turns]
-        yield Change("waiting", _waiting_text(new), now, {"waiting": waiting})
+        turns = [fields.turn(each) for each in new.turns]
+        yield Change("waiting", _waiting_text(new), now, {"waiting": turns})
     yield from _documents(old, new)
     yield from _findings(old, new)
     yield from _needs(old, new)
@@ -86,13 +86,13 @@ def _events(old: Snapshot, new: Snapshot) -> Iterator[Change]:
         added = list(new.events[had:])
     else:  # the log was cut or rewritten: say it, then what was not there before
         known = {event.id: event for event in old.events}
-        added = [e for e in new.events if not (e.id in known and known[e.id] == e)]
+        added = [e for e in new.events if known.get(e.id) != e]
         told = {"before": had, "event_count": len(new.events)}
         text = f"history changed: {format.count(had, 'event')} before, {len(new.events):,} now"
         yield Change("history", text, new.as_of, told)
     for event in added:
-        told = {"event": fields.event(event)}
-        yield Change("event", _event_text(event), event.at or new.as_of, told)
+        at, whole = event.at or new.as_of, fields.event(event)
+        yield Change("event", _event_text(event), at, {"event": whole})
 
 
 def _event_text(event: Event) -> str:

@@ -211,8 +211,8 @@ def _widths(step: int, width: int, wanted: set[str] | None, hosts: bool = False)
     waits, states, about = width >= 72, False, width >= WIDE
     if wanted is not None:
         waits, states, about = (name in wanted for name in ("waiting for", "state", "about"))
-        for name, size in fixed.items():
-            fixed[name] = (size or COLUMNS[name].chosen) if name in wanted else 0
+        for title, size in fixed.items():
+            fixed[title] = (size or COLUMNS[title].chosen) if title in wanted else 0
     elif hosts:
         fixed["host"] = COLUMNS["host"].chosen
     taken = sum(size + GAP for size in fixed.values() if size)
