@@ -9,20 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from acp_core.history.forecast import Outlook, Usual
-from acp_core.model import (
-    Cause,
-    Document,
-    Event,
-    Finding,
-    Need,
-    Preview,
-    Severity,
-    Snapshot,
-    Turn,
-)
+from acp_core.model import Severity
+
+if TYPE_CHECKING:
+    from acp_core.history.forecast import Outlook, Usual
+    from acp_core.model import Cause, Document, Event, Finding, Need, Preview, Snapshot, Turn
 
 Fields = dict[str, Any]
 
