@@ -32,9 +32,9 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
 from acp_core.agents.codec import encode
-from acp_core.agents.identity import Identity
 from acp_core.agents.logs import Log
 from acp_core.agents.loop_directory import place
+from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.fleet import Fleet, forecasting
 from acp_core.history.recorder import Recorder

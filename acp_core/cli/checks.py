@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core import __version__
-from acp_core.agents import presets, spawn
+from acp_core.agents import presets
 from acp_core.agents import program as agents_program
 from acp_core.agents.live import binding
 from acp_core.agents.presets import Preset, PresetError
@@ -248,10 +248,10 @@ def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
 
 def _program(preset: Preset, folders: Sequence[str], allowed: Permissions) -> tuple[Check, ...]:
     try:
-        program = spawn.resolve(preset.program)
-    except spawn.SpawnError as error:
+        program = agents_program.resolve(preset.program)
+    except agents_program.SpawnError as error:
         return (Check(_AGENT_PROGRAMS, preset.name, State.OPTIONAL, str(error), preset.install),)
-    version = spawn.version(program, preset.version_args)
+    version = agents_program.version(program, preset.version_args)
     value = " ".join(filter(None, (version or "version unknown", f"({program})")))
     if preset.tested:
         value += f"; acp was tested with {'it' if version == preset.tested else preset.tested}"

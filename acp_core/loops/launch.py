@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acp_core.agents import program as agents_program
-from acp_core.agents import registry, spawn
-from acp_core.agents.conductor import Conductor
+from acp_core.agents import registry
 from acp_core.agents.live import binding
 from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import COMMANDS, Preset
-from acp_core.agents.program import Program, locate
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.program import Program, SpawnError, locate
+from acp_core.agents.registry import Conductor
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
 from acp_core.loops.spec import Spec
@@ -177,7 +176,7 @@ def plan(
     except AcpError as error:
         return Plan(spec, refused=str(error))
     if ask_version:
-        spec = replace(spec, version=spawn.version(spec.program, preset.version_args))
+        spec = replace(spec, version=agents_program.version(spec.program, preset.version_args))
     plan = Plan(
         spec,
         command=mask_command(command),

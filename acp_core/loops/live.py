@@ -14,10 +14,9 @@ from pathlib import Path
 from acp_core.agents import permissions
 from acp_core.agents.live import policy, runner
 from acp_core.agents.live.binding import in_force
-from acp_core.agents.live.gate import Judge, Judged
-from acp_core.agents.live.policy import Scope
+from acp_core.agents.live.policy import Judge, Judged, Scope
 from acp_core.agents.live.requests import PermissionRequest
-from acp_core.agents.live.state import Order
+from acp_core.agents.live.turn import Order
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.loops import launch
 from acp_core.loops import spec as specs

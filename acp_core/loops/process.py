@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from acp_core.agents.loop_directory import CannotClaim, LoopRunning, place
 from acp_core.agents.presets import PresetError
-from acp_core.agents.program import Program
+from acp_core.agents.program import Program, SpawnError
 from acp_core.agents.session import Session
 from acp_core.agents.session_lock import Locks
-from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase
 from acp_core.files import claims
 from acp_core.loops import parking

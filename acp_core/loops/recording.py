@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from acp_core.agents import registry
-from acp_core.agents.ending import Stopped
+from acp_core.agents.processes import Stopped
 from acp_core.agents.registry import find, runners
 from acp_core.agents.state import RunnerState
 from acp_core.history.recorder import Recorder

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from acp_core.agents import codec, refused
+from acp_core.agents import codec, limits
 from acp_core.agents.budgets import Cap
 from acp_core.agents.live import binding
 from acp_core.agents.loop_directory import LoopDirectory
@@ -71,7 +71,7 @@ class Spec:
     mode: Mode = Mode.TURN
     restart: Restart = Restart.ON_FAILURE
     retries: int = 3
-    pause: float = refused.FIRST
+    pause: float = limits.FIRST_PAUSE
     turn_limit: float | None = None
     deadline: datetime | None = None
     interval: float = 1.0
@@ -135,11 +135,11 @@ class Spec:
 
     def pause_after(self, attempt: int) -> float:
         """Seconds between a run that failed and the next."""
-        return refused.pause(attempt, self.pause, _LONGEST_PAUSE)
+        return limits.pause_after(attempt, self.pause, _LONGEST_PAUSE)
 
     def wait_after(self, waits: int) -> float:
         """Seconds until a model service is tried again that failed so many times in a row."""
-        return refused.pause(waits, self.pause)
+        return limits.pause_after(waits, self.pause)
 
 
 def save(spec: Spec, place: LoopDirectory) -> None:

@@ -25,13 +25,12 @@ from pathlib import Path
 from acp_core.agents import permissions
 from acp_core.agents import program as agents_program
 from acp_core.agents.background import importable
+from acp_core.agents.limits import Budget
 from acp_core.agents.live import binding
 from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand, only_now
 from acp_core.agents.permissions import NO_TOOLS, ToolServer
-from acp_core.agents.program import Program
+from acp_core.agents.program import Command, Program, SpawnError
 from acp_core.agents.session import Session
-from acp_core.agents.spawn import Command, SpawnError
-from acp_core.agents.spending import Budget
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp

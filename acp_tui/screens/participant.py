@@ -37,8 +37,8 @@ from acp_tui.widgets.session_view import SessionRows, panel
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
 
-    from acp_core.agents.live.feed import Feed, Picture
     from acp_core.agents.logs import LoopLog
+    from acp_core.agents.output import Feed, Picture
     from acp_core.agents.state import RunnerState
     from acp_core.fleet import Batch
 
@@ -190,7 +190,7 @@ class ParticipantScreen(CollaborationActions):
 
     def _begin_session(self, loop: RunnerState) -> None:
         """Show the turn of a live session from its beginning."""
-        from acp_core.agents.live.feed import Feed
+        from acp_core.agents.output import Feed
 
         assert loop.run is not None
         self._feed = Feed(Path(loop.run.out))

@@ -16,8 +16,8 @@ from acp_tui.text import MUTED, join, line, safe_line
 from acp_tui.widgets.lines import Row
 
 if TYPE_CHECKING:
-    from acp_core.agents.live.feed import Entry, Picture
     from acp_core.agents.live.updates import SessionState, Step
+    from acp_core.agents.output import Entry, Picture
     from acp_tui.widgets.log_view import LogView
 
 _AHEAD, _NOW, _DONE = (

@@ -17,9 +17,9 @@ from typing import Any
 
 from acp_core.agents import presets, registry
 from acp_core.agents.budgets import Cap, caps_of
-from acp_core.agents.conductor import loops_of_others
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import ANY, Preset, PresetError, is_installed
+from acp_core.agents.registry import loops_of_others
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
 from acp_core.loops import spec as specs

@@ -20,15 +20,13 @@ import psutil
 
 from acp_core.agents import budgets, presets, registry
 from acp_core.agents.budgets import Cap, Use
-from acp_core.agents.ending import Stopped
-from acp_core.agents.identity import Identity
 from acp_core.agents.live import answers, turn
-from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.inside import refuse_inside_a_session
+from acp_core.agents.live.answers import OpenRequest, refuse_inside_a_session
 from acp_core.agents.live.requests import ALLOW_ONCE
 from acp_core.agents.live.turn import Steering, has_ended
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import Preset
+from acp_core.agents.processes import Identity, Stopped
 from acp_core.agents.state import Run, RunnerState
 from acp_core.files.claims import account
 from acp_core.loops import spec as specs

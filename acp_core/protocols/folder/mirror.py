@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acp_core.agents.live.inside import refuse_inside_a_session
+from acp_core.agents.live.answers import refuse_inside_a_session
 from acp_core.files import git, modes
 from acp_core.files.journal import without_collector
 from acp_core.files.read_only import FILE, PLACE
