@@ -18,13 +18,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acp_core.agents import codec
-from acp_core.agents.state import Run
 from acp_core.files import modes
 from acp_core.model.errors import Refused
 from acp_core.person import paths, settings
 from acp_core.person.paths import key_of
+
+if TYPE_CHECKING:
+    from acp_core.agents.state import Run
 
 SCOPES = ("turn", "participant", "collaboration", "day")
 

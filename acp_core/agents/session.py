@@ -36,7 +36,6 @@ from typing import Any
 
 from acp_core.agents import budgets, codec, processes, streams
 from acp_core.agents import output as agents_output
-from acp_core.agents import program as agents_program
 from acp_core.agents.failures import moment
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.turn import LiveCommand, LiveTurn
@@ -44,7 +43,16 @@ from acp_core.agents.logs import Log, rotate
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.output import Output
 from acp_core.agents.processes import ATTEMPT, bearer, myself, session_members
-from acp_core.agents.program import Attempt, Child, Command, Exit, Process, Program
+from acp_core.agents.program import (
+    Attempt,
+    Child,
+    Command,
+    Exit,
+    Process,
+    Program,
+    adopt,
+    start_program,
+)
 from acp_core.agents.registry import load
 from acp_core.agents.session_lock import Hold, Locks, hold, inherit
 from acp_core.agents.state import Phase, Run, Saved
@@ -492,7 +500,7 @@ class Session:
         """Watch a program that an earlier session started, or read what it printed, to its end."""
         if run.live:
             return self.watch(live_turns.adopt(self.where, run.process, Path(run.out)), run, check)
-        return self.watch(agents_program.adopt(run.process), run, check)
+        return self.watch(adopt(run.process), run, check)
 
     def next_number(self) -> int:
         """The number of the run that would be started now."""
@@ -526,9 +534,7 @@ class Session:
         if isinstance(command, LiveCommand):
             child: Child | LiveTurn = live_turns.start(self.where, command, number, out)
         else:
-            child = agents_program.start_program(
-                mark_attempt(command, self.where, number), out, err
-            )
+            child = start_program(mark_attempt(command, self.where, number), out, err)
         run = Run(number, child.identity, self.clock(), out=str(out), err=str(err), live=is_live)
         self._note_child(child.identity.pid)
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))

@@ -286,11 +286,11 @@ KILLED_AT_THE_START = """
 import os, signal, sys
 from acp_core.agents import session
 from tests.agents.test_running import ORPHAN
-begin = session.spawn.start
+begin = session.start_program
 def start(*given):
     begin(*given)
     os.kill(os.getpid(), signal.SIGKILL)
-session.spawn.start = start
+session.start_program = start
 exec(ORPHAN)
 """
 
