@@ -16,7 +16,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from acp_core.agents import budgets, limits, permissions
-from acp_core.agents import session as agents_session
 from acp_core.agents.background import importable
 from acp_core.agents.failures import Failure, failure_of
 from acp_core.agents.limits import LOOK, Budget
@@ -25,7 +24,7 @@ from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand, TurnScope
 from acp_core.agents.permissions import NO_TOOLS, ToolServer
 from acp_core.agents.processes import Identity
 from acp_core.agents.program import Command, Program, SpawnError
-from acp_core.agents.session import Session
+from acp_core.agents.session import Session, attempt_begun
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from acp_core.model.errors import Refused
@@ -252,7 +251,7 @@ def _stop_other(session: Session, run: Run) -> None:
 
 def _unrecorded(session: Session, work: Assignment, number: int) -> Run | None:
     """An attempt whose session died before it noted that the program had been started."""
-    run = agents_session.attempt_begun(session.where, number, work.variable, work.mark(number))
+    run = attempt_begun(session.where, number, work.variable, work.mark(number))
     if run is not None:
         return run
     out, err = session.file(number, "out"), session.file(number, "err")

@@ -307,7 +307,7 @@ class Child:
                 os.killpg(self.identity.pid, number)
 
 
-def adopt(identity: Identity) -> Child:
+def adopt_program(identity: Identity) -> Child:
     """A program that somebody else started: how it ends cannot be seen, only that it did."""
     return Child(identity)
 

@@ -35,13 +35,12 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from acp_core.agents import budgets, codec, processes, streams
-from acp_core.agents import output as agents_output
 from acp_core.agents.failures import moment
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.turn import LiveCommand, LiveTurn
 from acp_core.agents.logs import Log, rotate
 from acp_core.agents.loop_directory import LoopDirectory, place
-from acp_core.agents.output import Output
+from acp_core.agents.output import Output, tool_uses
 from acp_core.agents.processes import ATTEMPT, bearer, myself, session_members
 from acp_core.agents.program import (
     Attempt,
@@ -50,7 +49,7 @@ from acp_core.agents.program import (
     Exit,
     Process,
     Program,
-    adopt,
+    adopt_program,
     start_program,
 )
 from acp_core.agents.registry import load
@@ -500,7 +499,7 @@ class Session:
         """Watch a program that an earlier session started, or read what it printed, to its end."""
         if run.live:
             return self.watch(live_turns.adopt(self.where, run.process, Path(run.out)), run, check)
-        return self.watch(adopt(run.process), run, check)
+        return self.watch(adopt_program(run.process), run, check)
 
     def next_number(self) -> int:
         """The number of the run that would be started now."""
@@ -585,7 +584,7 @@ class Session:
                 run,
                 unusable=live_turns.unusable(out),
                 crashed=crashed,
-                calls=agents_output.tool_uses(out),
+                calls=tool_uses(out),
             )
             live_turns.end_leftovers(self.where)
         budgets.note_run(run, state.folder, state.participant, self.clock())

@@ -200,9 +200,9 @@ def _address(path: str) -> Address | None:
 
 
 def _database(url: str) -> Iterator[Check]:
-    from acp_core.stores.postgres.health import examine
+    from acp_core.stores.postgres.link import examine_database
 
-    for fact in examine(url):
+    for fact in examine_database(url):
         state = State.WARN if fact.advice else State.OK
         value = fact.value if fact.name != "connection" else f"{clean_line(url, 200)}: {fact.value}"
         yield Check(_STORES, fact.name, state, value, fact.advice)

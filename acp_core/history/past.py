@@ -19,8 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from acp_core.history import library
-from acp_core.history.growing_log import LineEnds
+from acp_core.history import store
+from acp_core.history.edits import LineEnds
 from acp_core.history.moments import (
     DOCUMENT,
     END_OF_SECOND,
@@ -245,7 +245,7 @@ class Past:
         tracked, past_log = present.tracked_files(), present.past_log()
         self._follows = frozenset(file.name for file in tracked if file.follows)
         present.close()
-        self._store: Store | None = library.find(self.key)
+        self._store: Store | None = store.open_recording(self.key)
         self._versions = Versions(tracked, self._store)
         if past_log is None:
             self._log = log_of(self.present.events, self._versions, exact=present.has_fractions)

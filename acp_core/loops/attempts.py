@@ -14,7 +14,7 @@ from acp_core.agents.failures import Failure, FailureClass, failure_of
 from acp_core.agents.presets import Preset
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase, Run
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import Spec
 from acp_core.model.turn import Mode, TurnState
 
 _QUOTED = 5  # refusals that are quoted at most

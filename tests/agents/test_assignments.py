@@ -15,7 +15,7 @@ from acp_core.agents import codec, limits, presets, registry
 from acp_core.agents.assignment import LATE, Assignment, perform
 from acp_core.agents.loop_directory import place
 from acp_core.agents.processes import Identity, end, identify
-from acp_core.agents.program import Attempt, Program, adopt
+from acp_core.agents.program import Attempt, Program, adopt_program
 from acp_core.agents.program import start_program as spawn
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase, Run
@@ -175,9 +175,9 @@ def test_one_that_was_taken_over_is_ended_as_well() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         identity = identify(process.pid)
         assert identity is not None
-        assert adopt(identity).poll() is None
+        assert adopt_program(identity).poll() is None
         assert end([identity], 5.0)
-        assert str(adopt(identity).poll()) == "ended unseen"
+        assert str(adopt_program(identity).poll()) == "ended unseen"
     assert end([identity], 0.0)  # it has ended already
     assert registry.runners() == []
 

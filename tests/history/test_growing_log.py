@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core.files.reading import Unreadable
-from acp_core.history.growing_log import GrowingLog, LineEnds
+from acp_core.history.edits import GrowingLog, LineEnds
 from acp_core.history.past import event_ends
 
 _numbers = itertools.count()

@@ -56,8 +56,8 @@ from acp_core.stores import asking, hosts, mirror
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address, parse
 from acp_core.stores.engine import Asked
+from acp_core.stores.hosts import open_engine, open_listing
 from acp_core.stores.mirror import Manifest
-from acp_core.stores.opening import open_engine, open_listing
 from acp_core.stores.tree import Tree
 
 if TYPE_CHECKING:

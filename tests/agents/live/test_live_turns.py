@@ -23,7 +23,7 @@ from acp_core.agents.live.turn import Files, Reply, Steering
 from acp_core.agents.presets import parse
 from acp_core.agents.program import Program
 from acp_core.agents.state import Run
-from acp_core.loops.turns import Liveness
+from acp_core.loops.process import Liveness
 from acp_core.model.turn import TurnState
 from tests.agents.live.support import Participant
 from tests.agents.support import end_what_runs, wait_for

@@ -33,7 +33,7 @@ from acp_core.stores import asking, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked, Engine, HostState, SharingError
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 
 _LOOK = 1.0  # seconds between two looks
 

@@ -26,7 +26,7 @@ from acp_core.protocols.processes import SYNC
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
 from acp_core.stores.engine import StoreUnreachable
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 
 try:
     import fcntl

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from acp_core.agents import presets
 from acp_core.agents import program as agents_program
-from acp_core.agents import session as agents_session
 from acp_core.agents.assignment import Assignment, perform
 from acp_core.agents.live import binding
 from acp_core.agents.live.binding import offered
@@ -26,7 +25,7 @@ from acp_core.agents.loop_directory import CannotClaim, LoopRunning
 from acp_core.agents.presets import ANY, Preset, PresetError, any_command
 from acp_core.agents.processes import myself
 from acp_core.agents.program import Attempt, Command, Exit, Program, SpawnError
-from acp_core.agents.session import Session
+from acp_core.agents.session import Session, mark_command
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic, modes
 from acp_core.files.claims import ClaimError
@@ -137,9 +136,7 @@ def take_with_program(task: Task) -> TakenTurn:
         ready = command(task)
         _refuse_unbound(task, ready)
         err, out = dispatch.fresh_program_logs(task.root, task.turn_id)
-        child = agents_program.start_program(
-            agents_session.mark_command(ready, os.fspath(task.own)), out, err
-        )
+        child = agents_program.start_program(mark_command(ready, os.fspath(task.own)), out, err)
     except SpawnError as error:
         return TakenTurn(False, clean_line(str(error), 300))
     except OSError as error:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.agents import budgets, limits, presets, session, shim, streams
-from acp_core.agents import program as agents_program
 from acp_core.agents.budgets import Cap, Spent, Use
 from acp_core.agents.limits import LOOK
 from acp_core.agents.live import binding
@@ -33,7 +32,17 @@ from acp_core.agents.loop_directory import LoopDirectory, LoopRunning
 from acp_core.agents.output import Output
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.processes import GRACE, myself
-from acp_core.agents.program import OUT, Attempt, Command, Ended, Program, SpawnError, locate
+from acp_core.agents.program import (
+    ERR,
+    OUT,
+    Attempt,
+    Command,
+    Ended,
+    Program,
+    SpawnError,
+    locate,
+    run_shielded,
+)
 from acp_core.agents.state import Run
 from acp_core.files import atomic, modes
 from acp_core.files.decode import text
@@ -237,7 +246,7 @@ class Answering:
             folder = self._folder / job.place
             try:
                 is_live = self._is_live(job, material, folder, crashes)
-                begun = (folder / agents_program.OUT).exists()  # it is seen to its end
+                begun = (folder / OUT).exists()  # it is seen to its end
                 if not begun and (over := await asyncio.to_thread(self._costs.over)):
                     return answer_jobs.failed_outcome(over)
                 ended = await self._measured_run(job, material, folder, is_live)
@@ -259,7 +268,7 @@ class Answering:
 
     async def _measured_run(
         self, job: Job, material: Material, folder: Path, is_live: bool
-    ) -> agents_program.Ended:
+    ) -> Ended:
         """Run the program for one attempt, as long as the day's budget lasts, and count its cost."""
         watch = asyncio.create_task(self._watch(job, folder, is_live))
         try:
@@ -287,9 +296,7 @@ class Answering:
         wanted = self._live and crashes < live_turns.CRASHES
         return wanted or self._sessions.knows(job, material, folder)
 
-    async def _run_once(
-        self, job: Job, material: Material, folder: Path, is_live: bool
-    ) -> agents_program.Ended:
+    async def _run_once(self, job: Job, material: Material, folder: Path, is_live: bool) -> Ended:
         """Run the program for one attempt."""
         told, prompt = self._tell(folder, material)
         seconds, why = self._setup.seconds, partial(self._reason, job)
@@ -299,19 +306,19 @@ class Answering:
         if self._program.live and self._setup.permissions == Policy.NONE and not is_begun:
             raise SpawnError(_UNBOUND)
         command = self._command(folder, told, prompt)
-        return await agents_program.run_shielded(folder, command, seconds, self._setup.grace, why)
+        return await run_shielded(folder, command, seconds, self._setup.grace, why)
 
-    def _is_tried_again(self, folder: Path, ended: agents_program.Ended, is_live: bool) -> bool:
+    def _is_tried_again(self, folder: Path, ended: Ended, is_live: bool) -> bool:
         """Whether an attempt says nothing of its job: nobody saw its end, or its session crashed."""
         if ended.stopped:
             return False
         if not is_live:
             return ended.exit.code is None and ended.exit.signal is None
-        if why := live_turns.unusable(folder / agents_program.OUT):
+        if why := live_turns.unusable(folder / OUT):
             logger.warning(_NOT_LIVE, why)
             self._live = live_turns.only_now(why)
             return True
-        return live_turns.crashed(folder / agents_program.OUT)
+        return live_turns.crashed(folder / OUT)
 
     def _reason(self, job: Job) -> str:
         return "the agent ends" if self._stopping else self._why.get(job.id, "")
@@ -657,7 +664,7 @@ class Meter:
 
     def __init__(self, folder: Path, preset: Preset, *, live: bool) -> None:
         stream = streams.LIVE if live else preset.stream
-        self._output = Output(folder / agents_program.OUT, folder / agents_program.ERR, stream)
+        self._output = Output(folder / OUT, folder / ERR, stream)
         self._prices = (preset.price_in, preset.price_out)
         self._run = Run(0, myself(), utc_now(), live=live)
 
