@@ -1,9 +1,13 @@
-"""How a program's last run ended without its event: what that means, and what helps.
+"""Why a participant that is waited for, and has a loop, does not act: it gets nowhere, ended, or may not spend.
 
-One run has one cause: the most telling one. An exit code proves nothing about a turn. What is found
-by patterns over the last lines that a program printed is inferred: no program promises to say it in
-these words. Evidence never says how long ago something was: it would be another one every second.
-Whoever shows it knows what time it is.
+Imported only where there is a loop: what it knows of the agents' programs takes time to import.
+Silence alone is no stall: a tool may be at work, and many programs say nothing until they are
+through. Chatter alone is no progress: only documents and events are. A budget that is used up keeps
+a turn from being taken; one that nearly is will do so soon. A run that ended without its event has
+one cause: the most telling one. An exit code proves nothing about a turn. What is found by patterns
+over the last lines that a program printed is inferred: no program promises to say it in these words.
+Evidence never says how long ago something was: it would be another one every second. Whoever shows
+it knows what time it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be measured of a collaboration: each figure is defined here, and worked out here only.
+"""What can be measured of a collaboration: each figure is defined, worked out and worded here only.
 
 Lead time: from the first event to the last one where it is over, else to now. Time in a phase: the
 sum of its stays. A participant's turn: from the event that made it be waited for to its own event;
@@ -6,6 +6,9 @@ parked: the time between turns, while it takes part and is not waited for. Criti
 which only this participant was waited for; its share is that part of the lead time. Working time: the
 part of a span that lies in the working hours of the person who asks. What no data tells is None,
 shown as "not recorded", and never worked out from something else.
+
+`measured` gathers all that is known of one collaboration's course for whoever shows it: figures,
+chart, and what could be counted over time (findings as they were recorded, kept documents).
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from acp_core.history import store
-from acp_core.history.edits import LineEnds
 from acp_core.history.moments import (
     DOCUMENT,
     END_OF_SECOND,
@@ -32,7 +31,7 @@ from acp_core.history.moments import (
     moments,
 )
 from acp_core.history.schema import LoopChange, Seen, Span
-from acp_core.history.store import BadRecording, Store
+from acp_core.history.store import BadRecording, LineEnds, Store
 from acp_core.history.versions import (
     PRESENT,
     RECORDED,

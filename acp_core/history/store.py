@@ -3,7 +3,10 @@
 Several processes may write the same recording at once: each transaction looks what is there
 before it adds anything, so that each version is kept once. Whoever is killed leaves a database
 that can be read: SQLite's write-ahead log sees to that. Trimmed, a recording loses old contents, and
-which there were is still known. Carried to another place, every row is checked, none is taken on trust.
+which there were is still known. Carried to another place, every row is checked, none is taken on
+trust. Each collaboration has one database below ``recordings`` in the user's state folder, named by
+the collaboration's real path. Which state of a log an event belongs to is known by where its line
+ends (`GrowingLog`); each look costs what is new.
 """
 
 from __future__ import annotations
@@ -18,14 +21,29 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.files import modes
+from acp_core.files.journal import RESTARTED, UNREADABLE, Reader
+from acp_core.files.reading import Unreadable
 from acp_core.history import schema
-from acp_core.history.schema import TRIMMED, Bounds, LoopChange, Observed, Seen, Span, Version
+from acp_core.history.schema import (
+    LARGEST_LOG,
+    TRIMMED,
+    Bounds,
+    LoopChange,
+    Observed,
+    Seen,
+    Span,
+    Version,
+)
+from acp_core.model import Event
 from acp_core.model.errors import Unusable
 from acp_core.person import paths
 from acp_core.person.paths import key_of
+
+if TYPE_CHECKING:
+    from acp_core.history.schema import Version
 
 BUSY = 20.0  # seconds for which a writer waits for others
 
@@ -698,3 +716,72 @@ def prune_recordings(bounds: Bounds, now: float | None = None) -> list[Path]:
 
 def _files_of(place: Path) -> tuple[Path, ...]:
     return place, Path(f"{os.fspath(place)}-wal"), Path(f"{os.fspath(place)}-shm")
+
+
+class LineEnds:
+    """Where the lines of a log end, and with them its events; fed with what is new.
+
+    Attributes:
+        size: bytes of the lines so far.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._ends: list[int] = []
+        self._texts: list[int] = []  # of lines that hold something
+
+    def add(self, data: bytes) -> None:
+        """Go on with whole lines; the last one may lack its newline where nothing follows."""
+        place = 0
+        while place < len(data):
+            newline = data.find(b"\n", place)
+            end = newline + 1 if newline >= 0 else len(data)
+            self._ends.append(self.size + end)
+            if data[place:end].strip():
+                self._texts.append(self.size + end)
+            place = end
+        self.size += len(data)
+
+    def of_event(self, events: Sequence[Event], number: int) -> int | None:
+        """Where the line of an event ends, its newline included; None where there is no such line.
+
+        Where the events do not know their lines, each line that holds something is one.
+        """
+        line_of = getattr(events, "line_of", None)
+        ends = self._texts if line_of is None else self._ends
+        place = number if line_of is None else line_of(number) - 1
+        return ends[place] if 0 <= place < len(ends) else None
+
+
+class GrowingLog:
+    """The log of one collaboration, look after look.
+
+    Args:
+        path: the log.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._reader = Reader(
+            path, max_line=LARGEST_LOG, max_lines=LARGEST_LOG, max_size=LARGEST_LOG
+        )
+        self._lines = LineEnds()
+
+    def read(self) -> None:
+        """Look once at what is new.
+
+        Raises:
+            Unreadable: it is missing, or may not be read.
+        """
+        poll = self._reader.poll(0.0)
+        if poll.change == UNREADABLE:
+            raise Unreadable(poll.reason)
+        if poll.change == RESTARTED:
+            self._lines = LineEnds()
+        for block in poll.blocks:
+            self._lines.add(block.data)
+
+    def end_of(self, events: Sequence[Event], number: int) -> int:
+        """Where the line of an event ends, its newline included; the log's end where none is known."""
+        end = self._lines.of_event(events, number)
+        return self._lines.size + len(self._reader.tail) if end is None else end

@@ -1,11 +1,15 @@
-"""What is known of the past contents of a collaboration's files, and where it is known from.
+"""The past contents of a collaboration's files, where they are known from, and what became of a text.
 
-From the recording; from the git repository in which the files lie; and for the rest what stands
-there now, since the file's own time. Nothing is made up in between.
+Contents are known from the recording; from the git repository in which the files lie; and for the
+rest what stands there now, since the file's own time. Nothing is made up in between. git is run with
+a list of arguments and without anything that a repository could have run: no pager, no hooks, no
+external differ, no file system monitor, no check of signatures, no fetching. Where it is not
+installed, or takes too long, there are no committed versions.
 
-git is run with a list of arguments and without anything that a repository could have run: no pager,
-no hooks, no external differ, no file system monitor, no check of signatures, no fetching. Where it
-is not installed, or takes too long, there are no committed versions.
+Two versions are compared by lines, changed lines by words; long texts less exactly, so that it never
+takes long. Which changes that reviews asked for a revision touched is inferred, and the reason is
+said: a review names no line of the proposal. A request counts as touched where it names a section in
+which something changed, or where enough of its words stand in what changed.
 """
 
 from __future__ import annotations

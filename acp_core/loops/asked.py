@@ -2,9 +2,8 @@
 
 Whoever asks names a verb and a participant, nothing else: a loop is started only as this host's
 owner launched it here before, and never with a command, a path or an argument from outside. An act
-on what this host conducts (`acp_core.loops.asked`), or the answer to an agent, comes with words
-and choices, and names what it is about. That the owner allows it, and who asks, was checked by
-whoever starts this.
+on what this host conducts, or the answer to an agent, comes with words and choices, and names what
+it is about. That the owner allows it, and who asks, was checked by whoever starts this.
 """
 
 from __future__ import annotations

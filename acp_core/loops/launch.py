@@ -1,6 +1,11 @@
-"""What a loop is asked to do: kept beside its state, so that it can be started again.
+"""What a loop is asked to do, and starting, recording and stopping loops that outlive whoever started them.
 
-Its budgets may be changed by a person while it runs.
+`plan` works out everything that will be run, so that a person can look at it; `start` runs it, as
+a process of its own that no terminal and no dashboard can take down with it. A prompt names acp's
+commands so that they run where the program runs. The spec is kept beside the loop's state, so that
+it can be started again; its budgets may be changed by a person while it runs. A loop records what it
+sees, so that a collaboration has a history though nobody watched it; those that a person stops are
+recorded here: a parked one ends without running again.
 """
 
 from __future__ import annotations

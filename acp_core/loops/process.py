@@ -1,4 +1,4 @@
-"""The loop of one participant.
+"""The loop of one participant, as a process: from its spec to its exit code.
 
 It waits for the participant's turn, gives a program the turn's prompt, runs it once, and looks
 whether the participant's event appeared: nothing else counts, least of all an exit code. A turn

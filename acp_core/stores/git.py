@@ -6,7 +6,11 @@ onto exactly the commit that it was made for, is the moment at which it is done.
 ``refs/heads/acp/ID/host/HOST`` holds a host's ``state.json``, ``refs/heads/acp/ID/ask/HOST`` what
 it is asked for, a file for each request, as chains of small commits. Who can push can write
 anything there: it is a claim of whoever pushed. No work tree, no index: git's plumbing alone.
-Standard library only.
+
+The list of all collaborations of a repository comes into a corner of the object store that no
+folder's engine uses, and what is gone there goes here, too. Nothing is written into a folder, and no
+document is read. Each push lists all branches of a repository, so that too many make all of them
+slow. Standard library only.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Running git for a store: what it is told, what it must not do, and what its refusals mean.
+"""Running git for a store, in our own store of git objects for one remote.
 
-git is given plumbing commands in a bare object store of ours. Nothing that a remote, a repository
-or a caller's environment holds is run: no hooks on this side, no helpers of unknown transports, no
-questions, no submodules, no signing. How people authenticate (ssh configuration, agents, keys,
-credential helpers) stays as they have it. Standard library only.
+git is given plumbing commands in a bare object store of ours: a cache in the account's cache folder
+that can be thrown away at any time, without configuration of anybody else's. It is used under a lock
+of ours; what a killed git left locked is swept under that lock. When it has grown, it is made anew
+and fetched again. Nothing that a remote, a repository or a caller's environment holds is run: no
+hooks on this side, no helpers of unknown transports, no questions, no submodules, no signing. How
+people authenticate (ssh configuration, agents, keys, credential helpers) stays as they have it.
+Standard library only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""From an address to the engine of its store, to its list, or to its news; each imported when needed."""
+"""How this host calls itself to the others, who acts where, and opening the store that they share.
+
+The engine of a store, its list and its news are each imported when needed. Standard library only.
+"""
 
 from __future__ import annotations
 

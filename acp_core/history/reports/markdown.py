@@ -1,4 +1,4 @@
-"""Markdown that others wrote, rendered for a report: as HTML, or as Markdown that stays what it looks like.
+"""A report as Markdown, for a pull request or an issue; and Markdown that others wrote, rendered for a report.
 
 HTML in it is text, an address is text after what it names, and no image is loaded. Headings are
 lower than those of the report.

@@ -1,6 +1,10 @@
-"""What a report tells of a collaboration: plain data, of which each form is made.
+"""What a report tells of a collaboration, as plain data of which each form is made; and its forms for programs.
 
-With it what documents held at each event, for the replay in a report.
+With it what documents held at each event, for the replay in a report. The CSV file has a line for
+each turn, for spreadsheets. The trace is the JSON form of OTLP: the trace is the run; every stay in a
+phase is a span of it, every turn a span of its phase, and a turn links to the one that it answers.
+Source: OpenTelemetry protocol, "JSON Protobuf Encoding", and the semantic conventions for generative
+AI agents.
 """
 
 from __future__ import annotations

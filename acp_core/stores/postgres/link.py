@@ -1,4 +1,11 @@
-"""The tables of a store: which version a database has, and bringing it to ours."""
+"""The connection of this process to a database: made and lost, its tables, its refusals, and how safe it is.
+
+There is one for all collaborations there, made again when it is lost. Everything that is said goes
+through `Link.run`, one thread at a time. Who waits for news does not hold the connection: it
+watches the socket (`Line`, `Subscription`). Refusals are told by their codes (PostgreSQL, "Error
+Codes", SQLSTATE). libpq gives none for a connection that was not made: then its English words are
+looked at, and what is not known counts as unreachable.
+"""
 
 from __future__ import annotations
 
