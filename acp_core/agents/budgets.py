@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.agents import codec
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.errors import Refused
 from acp_core.person import paths, settings
 from acp_core.person.paths import key_of
@@ -338,7 +338,7 @@ def _read(path: Path, run: str) -> CapRecord:
 
 
 def _write(path: Path, kept: CapRecord) -> None:
-    modes.private_folder(path.parent)
+    atomic.private_folder(path.parent)
     codec.write(path, kept)
 
 
@@ -357,7 +357,7 @@ def note_run(run: Run, folder: str, participant: str, now: datetime) -> None:
         "unpriced": run.unpriced,
     }
     with contextlib.suppress(OSError):
-        modes.private_folder(path.parent)
+        atomic.private_folder(path.parent)
         if not path.exists():
             _prune_days(path.parent)
         how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

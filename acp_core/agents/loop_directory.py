@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.errors import NotStarted
 from acp_core.person import paths
 from acp_core.person.paths import key_of
@@ -106,7 +106,7 @@ class LoopDirectory:
             OSError: that is not possible.
         """
         for folder in (self.folder, self.runs, self.drafts):
-            modes.private_folder(folder)
+            atomic.private_folder(folder)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[int]:

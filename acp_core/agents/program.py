@@ -34,7 +34,7 @@ from acp_core.agents.permissions import NO_TOOLS, Scope, ToolServer, asking, gra
 from acp_core.agents.presets import Preset
 from acp_core.agents.processes import GRACE, Identity, identify
 from acp_core.agents.progress import string, table
-from acp_core.files import atomic, git, modes
+from acp_core.files import atomic, git
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted
 
@@ -337,7 +337,7 @@ def start_program(command: Command, out: Path, err: Path) -> Child:
                 cwd=command.cwd,
                 env=dict(command.env),
                 start_new_session=True,
-                umask=modes.umask_in(command.cwd),
+                umask=atomic.umask_in(command.cwd),
             )
         except (OSError, ValueError) as error:
             raise SpawnError(_why(command, error)) from None

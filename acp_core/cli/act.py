@@ -25,7 +25,7 @@ from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit import fast_args, schema
+from acp_core.protocols.kit import command_line, schema
 from acp_core.protocols.kit import parser as kit_parser
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.command_line import asks_for_json, run
@@ -45,7 +45,7 @@ def spec_of(action: Action) -> ActionSpec:
         action.name,
         action.label,
         action.sentence,
-        fields=(*asked, fast_args.MATTER, fast_args.YES),
+        fields=(*asked, command_line.MATTER, command_line.YES),
         place=None,
     )
 

@@ -31,7 +31,7 @@ from acp_core.agents import program as agents_program
 from acp_core.agents.live import binding
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli import plain_signs
-from acp_core.files import claims, locked, modes
+from acp_core.files import atomic, claims, locked
 from acp_core.loops import parking
 from acp_core.model.errors import AcpError
 from acp_core.model.text import clean_line
@@ -111,12 +111,12 @@ def sharing(paths: Sequence[str], me: Me | None = None) -> Iterator[Check]:
 
 def _shared_folder(path: str, found: os.stat_result, me: Me) -> Iterator[Check]:
     others = _others(path, found, me)
-    group = modes.group_name(found.st_gid)
+    group = atomic.group_name(found.st_gid)
     is_meant = bool(found.st_mode & stat.S_ISGID) or _lets_others_in(found, me)
     if not is_meant and not others:
         return  # one account's own
     who = f"used by {', '.join(others)} too" if others else f"for the group {group}"
-    if not modes.is_shared(found):
+    if not atomic.is_shared(found):
         lacks = [
             *([] if found.st_mode & stat.S_IWGRP else ["is not writable by its group"]),
             *([] if found.st_mode & stat.S_ISGID else ["does not pass its group on (setgid)"]),
@@ -157,7 +157,7 @@ def _closed(path: str) -> list[str]:
             if count > _MOST:
                 return found
             with contextlib.suppress(OSError):  # it has just gone
-                if not folder.is_symlink() and not modes.is_shared(folder.stat()):
+                if not folder.is_symlink() and not atomic.is_shared(folder.stat()):
                     found.append(os.path.relpath(folder, path))
     return found
 

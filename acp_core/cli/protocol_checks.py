@@ -89,7 +89,7 @@ MOVED = {
         )
     },
     **{f"acp_core.person.notices.{name}": "acp_core.person.notices" for name in ("news", "sent", "ways")},
-    "acp_core.person.pins": "acp_core.person.places",
+    "acp_core.person.pins": "acp_core.person.paths",
     **{
         f"acp_core.agents.{was}": f"acp_core.agents.{now}"
         for was, now in (

@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from acp_core.files import atomic, locked, modes, read_only
+from acp_core.files import atomic, locked, read_only
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Unusable
 from acp_core.model.text import clean_line
@@ -86,7 +86,7 @@ def make_folder(folder: Path) -> None:
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
         above = folder.parent.stat()
-        mode = 0o2770 if modes.is_shared(above) else 0o700
+        mode = 0o2770 if atomic.is_shared(above) else 0o700
         settle(folder, stat.S_IMODE(above.st_mode) & 0o2775 if folder.name == HOME else mode)
         atomic.sync_folder(str(folder.parent))
 
@@ -111,7 +111,7 @@ def _ignore(home: Path) -> None:
         raise ClaimError(f"{path} is a symbolic link: acp does not write through links")
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
     try:  # in place: a file beside it would show in git for a moment
-        modes.open_to_group(fd, str(home))
+        atomic.open_to_group(fd, str(home))
         atomic.write_all(fd, IGNORED)
         atomic.sync_fd(fd)
     finally:
@@ -249,7 +249,7 @@ def write_record(path: Path, owner: Owner) -> None:
     """
     data = json.dumps(asdict(owner), ensure_ascii=True).encode() + b"\n"
     record = path.with_suffix(".json")
-    shared = modes.is_shared(path.parent.stat())
+    shared = atomic.is_shared(path.parent.stat())
     atomic.replace(record, data, private=not shared)
 
 
@@ -605,7 +605,7 @@ def _open(path: Path) -> int:
             break
         with contextlib.suppress(FileExistsError):
             fd = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
-            settle(path, 0o660 if modes.is_shared(path.parent.stat()) else 0o600)
+            settle(path, 0o660 if atomic.is_shared(path.parent.stat()) else 0o600)
             break
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd

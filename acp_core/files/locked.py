@@ -19,7 +19,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 
-from acp_core.files.sync import sync_data
+from acp_core.files.atomic import sync_data
 from acp_core.model.errors import Unusable
 from acp_core.model.light import NamedTuple
 

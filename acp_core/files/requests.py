@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from acp_core.files import atomic, claims, modes
+from acp_core.files import atomic, claims
 from acp_core.files.claims import Seen, prepare, run_folder, seen
 from acp_core.files.reading import Unreadable, read_bounded
 
@@ -81,7 +81,7 @@ def ask(project: str | os.PathLike[str], of: str, act: str, values: dict[str, An
     path = folder / f"{secrets.token_hex(12)}.json"
     now = datetime.now(UTC).isoformat(timespec="seconds")
     data = json.dumps({"of": of, "act": act, "values": values, "at": now}).encode()
-    atomic.create(path, data, private=not modes.is_shared(folder.stat()))
+    atomic.create(path, data, private=not atomic.is_shared(folder.stat()))
     return path
 
 
@@ -122,7 +122,7 @@ def answer(request: Request, state: str, sentence: str) -> None:
     """
     path = _answer(request.path)
     with contextlib.suppress(OSError):
-        private = not modes.is_shared(path.parent.stat())
+        private = not atomic.is_shared(path.parent.stat())
         data = json.dumps({"state": state, "sentence": sentence}).encode()
         atomic.create(path, data, private=private)
         _taken(request.path).unlink()

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.locked import TIMEOUT, LogError, locked_folder
 from acp_core.files.read_only import NEWER
 from acp_core.files.reading import Unreadable, read_bounded
@@ -269,7 +269,7 @@ def undo(step: Step) -> None:
 
 
 def _put(step: Step) -> None:
-    modes.shared_folder(step.path.parent)
+    atomic.shared_folder(step.path.parent)
     atomic.sweep(step.path)
     if step.verb == CREATE:
         atomic.create(step.path, step.data)
@@ -290,7 +290,7 @@ def _append(step: Step, before: bytes | None) -> None:
     """Add the lines; a beginning of them that a crash left is written anew."""
     now = before or b""
     torn = step.data.startswith(now[step.size :])
-    modes.shared_folder(step.path.parent)
+    atomic.shared_folder(step.path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     fd = os.open(step.path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)
     try:
@@ -298,7 +298,7 @@ def _append(step: Step, before: bytes | None) -> None:
             os.ftruncate(fd, step.size)
         broken = not torn and not now.endswith(b"\n")
         if before is None:
-            modes.open_to_group(fd, str(step.path.parent))
+            atomic.open_to_group(fd, str(step.path.parent))
         atomic.write_all(fd, (b"\n" if broken else b"") + step.data)
         atomic.sync_fd(fd)
     finally:
@@ -329,7 +329,7 @@ def _move(source: Path, target: Path) -> None:
         WriteError: something stands there, or the file is gone.
     """
     _check_move(source, target)
-    modes.shared_folder(target.parent)
+    atomic.shared_folder(target.parent)
     os.rename(source, target)
     atomic.sync_folder(str(target.parent))
     atomic.sync_folder(str(source.parent))
@@ -714,7 +714,7 @@ def _locked(root: Path, homes: Sequence[str], hooks: Hooks, timeout: float) -> I
             if path is None:
                 raise Refused(f"{clean_line(name, 200)} points outside {root}")
             try:
-                modes.shared_folder(path)
+                atomic.shared_folder(path)
                 stack.enter_context(locked_folder(str(path), timeout=timeout))
                 stack.enter_context(hooks.lock(path))
             except LogError as error:

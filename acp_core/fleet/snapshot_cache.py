@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import acp_core
 from acp_core.diagnosis.observer import Observer
-from acp_core.files import atomic, locked, modes, tree_state
+from acp_core.files import atomic, locked, tree_state
 from acp_core.files.claims import HOME
 from acp_core.files.reading import read_bounded, stamp
 from acp_core.files.tree_state import TreeState
@@ -219,7 +219,7 @@ class SnapshotCache:
             "digest": hashlib.sha256(content).hexdigest(),
         }
         with contextlib.suppress(OSError):
-            modes.private_folder(self.path.parent)
+            atomic.private_folder(self.path.parent)
             data = json.dumps(head).encode() + b"\n" + content
             if len(data) <= LARGEST:
                 atomic.replace(self.path, data, sync=False, private=True)

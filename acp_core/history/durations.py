@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.read_only import is_newer
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.history import forecast
@@ -169,7 +169,7 @@ class Durations:
         entries = (f"{json.dumps(key)}:{_text(_plain(each))}" for key, each in latest)
         data = f"{_FIRST_LINE}\n{_BETWEEN.join(entries)}\n{_LAST_LINE}".encode()
         with contextlib.suppress(OSError):
-            modes.private_folder(self.path.parent)
+            atomic.private_folder(self.path.parent)
             atomic.replace(self.path, data, private=True)
 
     def _known(self) -> dict[str, Learned]:

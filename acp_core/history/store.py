@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.files.journal import RESTARTED, UNREADABLE, Reader
 from acp_core.files.reading import Unreadable
 from acp_core.history import schema
@@ -359,7 +359,7 @@ def _open(path: Path, read_only: bool) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
     else:
         if not path.parent.is_dir():
-            modes.private_folder(path.parent)
+            atomic.private_folder(path.parent)
         with contextlib.suppress(FileExistsError):
             # never one that is there: closing it would let go of this process's locks on it
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -27,7 +27,7 @@ from typing import IO, NamedTuple
 
 from acp_core.agents import background, codec
 from acp_core.agents.background import importable
-from acp_core.files import claims, modes, requests
+from acp_core.files import atomic, claims, requests
 from acp_core.files.claims import run_folder
 from acp_core.files.watch import Report, Wake, Watcher
 from acp_core.loops.parking import READY, WAKE, Heartbeat, Parked, folder, numbers
@@ -380,7 +380,7 @@ def main() -> int:
 
 def _supervise(ready: background.Ready) -> int:
     where = folder()
-    modes.private_folder(where)
+    atomic.private_folder(where)
     lock = os.open(where / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.read_only import NEWER
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.model.text import clean, clean_line
@@ -155,7 +155,7 @@ class Attention:
         Raises:
             OSError: it cannot be kept.
         """
-        modes.private_folder(self._left.parent)
+        atomic.private_folder(self._left.parent)
         self._left.touch(0o600)
         os.utime(self._left, (now.timestamp(), now.timestamp()))
 
@@ -245,7 +245,7 @@ class Attention:
         Raises:
             OSError: the folder cannot be written, or somebody else holds the lock for long.
         """
-        modes.private_folder(self.path.parent)
+        atomic.private_folder(self.path.parent)
         lock = self.path.with_name(self.path.name + ".lock")
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.secrets import mask
 from acp_core.person import paths
@@ -71,7 +71,7 @@ def note(
     data = json.dumps(line, ensure_ascii=True).encode() + b"\n"
     place = path(key)
     try:
-        modes.private_folder(place.parent)
+        atomic.private_folder(place.parent)
         fd = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.write(fd, data)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from pathlib import Path
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model import Need, Snapshot, Status
 from acp_core.model.errors import InvalidInput
 from acp_core.model.format import names_in, need_case, sentence_case
@@ -178,7 +178,7 @@ def take_unsent(news: Iterable[Message], now: datetime) -> list[Message]:
     """
     listed = list(news)
     try:
-        modes.private_folder(path().parent)
+        atomic.private_folder(path().parent)
         descriptor = os.open(path(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         return listed

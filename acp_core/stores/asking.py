@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
@@ -157,7 +157,7 @@ class Ledger:
             return True
         if not _SUPPORTED:
             return False
-        modes.private_folder(self._path.parent)
+        atomic.private_folder(self._path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(self._path.with_suffix(".turn"), flags, 0o600)
         try:
@@ -238,7 +238,7 @@ class Ledger:
             Refused: another process holds it for long.
             OSError: it cannot be written.
         """
-        modes.private_folder(self._path.parent)
+        atomic.private_folder(self._path.parent)
         lock = self._path.with_suffix(".lock")
         with contextlib.suppress(FileExistsError):
             os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -19,13 +19,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, claims, modes
+from acp_core.files import atomic, claims
 from acp_core.files.locked import LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.person.paths import cache_folder
-from acp_core.person.places import pin_of, pins_folder
+from acp_core.person.paths import cache_folder, pin_of, pins_folder
 from acp_core.stores import tree as stores_tree
 from acp_core.stores.address import Address, BadAddress, parse
 from acp_core.stores.engine import Commit, Lease, Tip, decode_lease, encode_lease, lease_file
@@ -168,7 +167,7 @@ def pin(
         OSError: the configuration cannot be written.
     """
     place = pin_of(folder)
-    modes.private_folder(Path(pins_folder()))
+    atomic.private_folder(Path(pins_folder()))
     value: dict[str, Any] = {"folder": os.path.realpath(folder), "address": address.text}
     value |= {"exclusive": only_acp} | ({"mark": mark} if mark else {})
     value |= {"reads": reads} if reads else {}
@@ -390,5 +389,5 @@ class TipCache:
             "leases": [encode_lease(each).decode() for each in leases.values()],
         }
         with contextlib.suppress(OSError):
-            modes.private_folder(self._path.parent)
+            atomic.private_folder(self._path.parent)
             atomic.replace(self._path, json.dumps(value).encode(), sync=False, private=True)

@@ -26,7 +26,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from acp_core.files import git, modes
+from acp_core.files import atomic, git
 from acp_core.files.locked import LogError, locked
 from acp_core.model.text import clean_line
 from acp_core.person.paths import cache_folder
@@ -297,7 +297,7 @@ class ObjectStore:
             if self._depth:
                 yield
                 return
-            modes.private_folder(self._lock.parent)
+            atomic.private_folder(self._lock.parent)
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with contextlib.ExitStack() as stack:
@@ -318,7 +318,7 @@ class ObjectStore:
             self.throw_away()
         if not (self.folder / "HEAD").exists() or not (self.folder / "config").exists():
             shutil.rmtree(self.folder, ignore_errors=True)
-            modes.private_folder(self.folder)
+            atomic.private_folder(self.folder)
             self._run(["git", "init", "-q", "--bare", "--template=", str(self.folder)], "", b"")
             return
         for place in (self.folder, *(Path(at) for at, _, _ in os.walk(self.folder / "refs"))):
@@ -432,7 +432,7 @@ class ObjectStore:
         sockets = None
         if is_ssh(url) and url:
             sockets = self._sockets
-            modes.private_folder(sockets)
+            atomic.private_folder(sockets)
             if self._own_ssh is None:
                 self._own_ssh = self._configured_ssh()
         environment = git_environment(url, sockets, self._own_ssh or "")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-from acp_core.files import atomic, claims, modes
+from acp_core.files import atomic, claims
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
@@ -175,7 +175,7 @@ class Silence:
             hosts[each.state.host] = [said, since, period]
         value = {"boot": claims.boot(), "looked": now, "hosts": hosts}
         with contextlib.suppress(OSError):
-            modes.private_folder(self._path.parent)
+            atomic.private_folder(self._path.parent)
             atomic.replace(self._path, json.dumps(value).encode(), sync=False, private=True)
 
     def advice(self, host: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.stores.engine import MAX_DEPTH, MAX_FILE, MAX_FILES, StoreRefused
@@ -85,7 +85,7 @@ class Tree:
             fd = os.open(temporary, _WRITE, 0o666, dir_fd=above)
             try:
                 try:
-                    modes.settle(fd, os.path.join(self.folder, path))
+                    atomic.settle(fd, os.path.join(self.folder, path))
                     atomic.write_all(fd, data)
                     if written is not None:
                         os.fchmod(fd, 0o400)
@@ -186,7 +186,7 @@ class Tree:
 def _open_to_group(folder: Path) -> None:
     """A new folder in a shared one is shared, too."""
     with contextlib.suppress(OSError):
-        if modes.is_shared(os.lstat(folder.parent)):
+        if atomic.is_shared(os.lstat(folder.parent)):
             os.chmod(folder, stat.S_IMODE(os.lstat(folder).st_mode) | 0o2070)
 
 

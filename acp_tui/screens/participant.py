@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -27,6 +28,7 @@ from acp_core.model import Cause, Need, Snapshot
 from acp_core.model.format import count, grouped
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
+from acp_tui.terminal.key_queue import LONGEST
 from acp_tui.text import MUTED, Part, join, line, safe_line
 from acp_tui.widgets.filter_input import Typed
 from acp_tui.widgets.key_line import KeyLine
@@ -83,6 +85,7 @@ class ParticipantScreen(CollaborationActions):
         """How the session stands that is shown."""
         self._loops: Loops = ()
         self._known = False  # whether the loops were looked at
+        self._keys_wait_until = time.monotonic() + LONGEST
         self._without_loop = False  # as it was drawn
         self._log: LoopLog | None = None
         self._feed: Feed | None = None
@@ -122,6 +125,11 @@ class ParticipantScreen(CollaborationActions):
                 if entry.binding.id in _OF_A_LOOP:
                     active[key] = entry._replace(binding=replace(entry.binding, show=False))
         return active
+
+    @property
+    def is_being_made(self) -> bool:
+        """Whether its loop is being looked for: keys wait for that, but not for a disk that hangs."""
+        return not self._known and time.monotonic() < self._keys_wait_until
 
     def in_hand(self) -> Snapshot | None:
         """The collaboration to act on."""

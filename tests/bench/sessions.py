@@ -16,7 +16,7 @@ from acp_core.agents import codec
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.processes import myself
 from acp_core.agents.state import Phase, Run, Saved
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.clock import utc_now
 from acp_core.person.paths import key_of
 from tests.bench.bench import Bench
@@ -106,7 +106,7 @@ class _Loop:
     def __init__(self, folder: Path, name: str) -> None:
         self._where: LoopDirectory = place(str(folder), name)
         self._where.make()
-        modes.private_folder(self._where.runs)
+        atomic.private_folder(self._where.runs)
         self._journal = self._where.runs / "00001.out"
         run = Run(1, myself(), utc_now(), out=str(self._journal), live=True, tool="Bash")
         self._saved = Saved(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.files import atomic
-from acp_core.files.sync import sync_folder
+from acp_core.files.atomic import sync_folder
 from tests.files.descriptors import open_below
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: groups of others are set")
 
@@ -60,35 +60,35 @@ def test_a_program_that_works_in_a_shared_folder_leaves_its_files_to_the_group(
 ) -> None:
     before = os.umask(0o077)
     try:
-        assert modes.umask_in(shared(tmp_path)) == 0o007
-        assert modes.umask_in(tmp_path) == modes.umask_in(tmp_path / "nowhere") == -1
+        assert atomic.umask_in(shared(tmp_path)) == 0o007
+        assert atomic.umask_in(tmp_path) == atomic.umask_in(tmp_path / "nowhere") == -1
     finally:
         os.umask(before)
 
 
 def test_a_folder_made_in_a_shared_one_is_shared_too(tmp_path: Path) -> None:
     folder = shared(tmp_path)
-    modes.shared_folder(folder / "deep" / "er")
+    atomic.shared_folder(folder / "deep" / "er")
     assert mode(folder / "deep") == mode(folder / "deep" / "er") == 0o2775
-    modes.shared_folder(tmp_path / "own")
+    atomic.shared_folder(tmp_path / "own")
     assert mode(tmp_path / "own") == 0o755
 
 
 def test_what_is_private_is_the_owners_alone_even_if_it_was_not_before(tmp_path: Path) -> None:
-    modes.private_folder(tmp_path / "state" / "acp")
+    atomic.private_folder(tmp_path / "state" / "acp")
     assert mode(tmp_path / "state") == mode(tmp_path / "state" / "acp") == 0o700
     path = tmp_path / "state" / "acp" / "prompt"
     path.write_text("old")
     atomic.replace(path, b"new", private=True)
     assert mode(path) == 0o600
     (tmp_path / "state" / "acp").chmod(0o755)
-    modes.private_folder(tmp_path / "state" / "acp")
+    atomic.private_folder(tmp_path / "state" / "acp")
     assert mode(tmp_path / "state" / "acp") == 0o700
 
 
 def test_something_else_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for make in (modes.private_folder, modes.shared_folder):
+    for make in (atomic.private_folder, atomic.shared_folder):
         with pytest.raises(OSError):
             make(tmp_path / "file")
 
@@ -131,7 +131,7 @@ def test_where_the_group_cannot_be_kept_that_is_said_and_no_other_group_gets_in(
 @pytest.mark.slow
 def test_no_folder_is_private_below_one_that_is_made_open() -> None:
     """``mkdir`` gives the mode to the last folder alone: `modes.private_folder` makes all of them."""
-    code = Path(modes.__file__).parents[1]
+    code = Path(atomic.__file__).parents[1]
     calls = (
         (path, each)
         for path in code.rglob("*.py")

@@ -26,7 +26,7 @@ from acp_core.history.forecast import Forecast
 from acp_core.history.recorder import Recorder
 from acp_core.history.store import Store, recording_path
 from acp_core.model import Status
-from acp_core.person import paths, places
+from acp_core.person import paths
 from acp_core.protocols.folder.collaboration import FolderCollaboration
 from tests.fleet.test_fleet import PATIENCE, watching
 from tests.support.examples import MANY, PATIENT
@@ -336,7 +336,7 @@ def test_reading_touches_nothing_outside_the_folder(
         traced(name)
     opened = FolderCollaboration(str(folder))
     snapshot = opened.refresh(NOW)
-    agreed = places.pins_folder()  # a folder that is shared follows from more, and says so
+    agreed = paths.pins_folder()  # a folder that is shared follows from more, and says so
     monkeypatch.undo()
     assert snapshot.status is Status.COMPLETED
     assert opened.follows_from_folder()

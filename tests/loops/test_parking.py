@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -59,11 +60,27 @@ def supervisors(tmp_path: Path) -> list[psutil.Process]:
     return of_state(tmp_path / "state", SUPERVISOR)
 
 
+def the_only(
+    listed: Callable[[Path], list[psutil.Process]], tmp_path: Path, what: str
+) -> psutil.Process:
+    """The only one of them; one that is starting a program is seen twice until that program runs."""
+    seen: list[psutil.Process] = []
+
+    def is_alone() -> bool:
+        seen[:] = listed(tmp_path)
+        return len(seen) == 1
+
+    wait_for(is_alone, what)
+    return seen[0]
+
+
 def the_supervisor(tmp_path: Path) -> psutil.Process:
     """The only one: others, that two loops started at once, have ended."""
-    wait_for(lambda: len(supervisors(tmp_path)) == 1, "one supervisor")
-    (found,) = supervisors(tmp_path)
-    return found
+    return the_only(supervisors, tmp_path, "one supervisor")
+
+
+def the_watchdog(tmp_path: Path) -> psutil.Process:
+    return the_only(watchdogs, tmp_path, "one watchdog")
 
 
 def is_gone_for_good(process: psutil.Process) -> bool:
@@ -306,8 +323,9 @@ def test_every_state_folder_has_a_supervisor_of_its_own(
     with monkeypatch.context() as elsewhere:
         elsewhere.setenv("ACP_STATE", str(tmp_path / "another account's"))
         other = park(folder, "reviewer")
-        (theirs,) = of_state(tmp_path / "another account's", SUPERVISOR)
-        (mine,) = supervisors(tmp_path)
+        of_theirs = tmp_path / "another account's"
+        theirs = the_only(lambda _: of_state(of_theirs, SUPERVISOR), tmp_path, "their supervisor")
+        mine = the_supervisor(tmp_path)
         mine.kill()
         assert theirs.is_running() and is_parked(other.pid)
         registry.stop(str(folder), "reviewer")
@@ -319,7 +337,7 @@ def watchdogs(tmp_path: Path) -> list[psutil.Process]:
 
 def suspend_both(tmp_path: Path) -> psutil.Process:
     """Stop the supervisor, and the watchdog that would replace it."""
-    supervisor, (watchdog,) = the_supervisor(tmp_path), watchdogs(tmp_path)
+    supervisor, watchdog = the_supervisor(tmp_path), the_watchdog(tmp_path)
     supervisor.suspend()
     watchdog.kill()
     return supervisor
@@ -348,7 +366,7 @@ def test_a_watchdog_ends_with_its_supervisor_and_is_replaced_where_it_is_killed(
     monkeypatch.setenv("ACP_SPEED", "20")
     folder = make(tmp_path / "c")
     park(folder)
-    (first,) = watchdogs(tmp_path)
+    first = the_watchdog(tmp_path)
     first.kill()
     wait_for(lambda: [each for each in watchdogs(tmp_path) if each != first], "another watchdog")
     code = acp_main(["stop", str(folder), "reader"], lambda paths, settings: 99)

@@ -16,7 +16,6 @@ ROOMS = (
 
 GUARDS = (
     "acp_core/files/atomic.py", "acp_core/files/claims.py", "acp_core/files/locked.py",
-    "acp_core/files/sync.py",
     "acp_core/protocols/cycle/matters.py", "acp_core/protocols/cycle/write/store.py",
     "acp_core/protocols/folder/read/checkpoint.py",
     "acp_core/protocols/folder/matters/causes.py", "acp_core/protocols/folder/rules/unrecoverable_log.py",
@@ -55,7 +54,7 @@ UNDEFENDED = (
         "tests/files/test_locked.py::test_an_event_that_cannot_be_synced_is_not_taken_back_from_under_anothers",
     ),
     Undefended(
-        "acp_core/files/sync.py", "        sync(fd)", "        pass",
+        "acp_core/files/atomic.py", "        sync(fd)", "        pass",
         "tests/files/test_atomic.py::test_what_cannot_be_replaced_leaves_the_old_and_nothing_beside_it[fsync]",
     ),
     Undefended(
@@ -111,4 +110,4 @@ UNDEFENDED = (
 
 def is_guard(path: str, kind: str) -> bool:
     """Whether a change is made in every run."""
-    return path in GUARDS and (kind == "guard" or (path.endswith("/sync.py") and kind == "call"))
+    return path in GUARDS and kind == "guard"

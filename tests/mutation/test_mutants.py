@@ -116,7 +116,7 @@ COUNT = counter(1)
 
 @pytest.mark.slow
 def test_changes_are_found_by_their_names_in_the_order_that_is_asked_for() -> None:
-    one, two, *_ = mutants(ROOT, "acp_core/files/sync.py")
+    one, two, *_ = mutants(ROOT, "acp_core/files/atomic.py")
     assert named(ROOT, [two.name, one.name]) == [two, one]
     for name in (f"{one.name}0", "acp_core/files/none.py:1:guard:0"):
         with pytest.raises(SystemExit, match="no such change: acp_core/files/"):

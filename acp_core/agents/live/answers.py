@@ -36,7 +36,7 @@ from acp_core.agents.live.turn import MARK, Files
 from acp_core.agents.loop_directory import permissions as root
 from acp_core.agents.loop_directory import place
 from acp_core.agents.processes import Identity, identify, myself
-from acp_core.files import atomic, claims, modes
+from acp_core.files import atomic, claims
 from acp_core.files.secrets import mask
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
@@ -148,7 +148,7 @@ def publish(
         ends_turn,
         why,
     )
-    modes.private_folder(root())
+    atomic.private_folder(root())
     _sweep()
     atomic.create(_path(made.id), codec.encode(made), private=True)
     return made
@@ -270,7 +270,7 @@ def record(
     }
     place = root() / "answered.jsonl"
     with contextlib.suppress(OSError):
-        modes.private_folder(place.parent)
+        atomic.private_folder(place.parent)
         fd = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.write(fd, json.dumps(line, ensure_ascii=True).encode() + b"\n")
@@ -419,7 +419,7 @@ def note_page_used() -> None:
     """Note that somebody uses a dashboard in a browser now; a full disk loses that."""
     path = _page()
     with contextlib.suppress(OSError):
-        modes.private_folder(path.parent)
+        atomic.private_folder(path.parent)
         path.touch(mode=0o600)
 
 

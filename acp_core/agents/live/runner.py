@@ -53,7 +53,7 @@ from acp_core.agents.permissions import NAME
 from acp_core.agents.processes import Identity, descendants, identify, marked, myself
 from acp_core.agents.program import Command
 from acp_core.agents.progress import string, table
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 
@@ -196,7 +196,7 @@ class Connection:
                 env={**command.env, mark[0]: mark[1]},
                 start_new_session=True,
                 limit=_LARGEST_LINE,
-                umask=modes.umask_in(command.cwd),
+                umask=atomic.umask_in(command.cwd),
             )
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
@@ -868,7 +868,7 @@ def main(judge_of: Callable[[Order], Judge] = of_scope) -> int:
 
 def _run(order: Order, judge: Judge, ready: background.Ready) -> int:
     logging.getLogger().addHandler(logging.NullHandler())  # the library's; the journal has it all
-    modes.private_folder(Files(LoopDirectory(Path(order.place))).folder)
+    atomic.private_folder(Files(LoopDirectory(Path(order.place))).folder)
     with contextlib.suppress(OSError, AttributeError):  # orphans of the agent become our children
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     return asyncio.run(Runner(order, judge).run(ready))

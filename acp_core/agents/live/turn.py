@@ -27,7 +27,7 @@ from acp_core.agents.processes import Identity, descendants, marked
 from acp_core.agents.program import Command, Exit, SpawnError
 from acp_core.agents.progress import items, string, table
 from acp_core.agents.session_mark import MARK as MARK
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.errors import NotStarted
 
 
@@ -310,7 +310,7 @@ def start(where: LoopDirectory, command: LiveCommand, number: int, journal: Path
     end = end_of(journal)
     turn = Turn(number, command.prompt, str(journal), str(end))
     try:
-        modes.private_folder(files.folder)
+        atomic.private_folder(files.folder)
         end.unlink(missing_ok=True)
         if command.scope is not None:
             codec.write(files.scope, command.scope)
@@ -480,7 +480,7 @@ def steer(where: LoopDirectory, message: Steering) -> Reply:
         OSError: it cannot be written.
     """
     files = Files(where)
-    modes.private_folder(files.messages)
+    atomic.private_folder(files.messages)
     path = files.messages / f"{time.time_ns()}-{secrets.token_hex(4)}.json"
     reply = path.with_suffix(".reply")
     codec.write(path, message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_core.loops.acts import names
 from acp_core.model.action_field import PLACE, Field, Kind
 from acp_core.model.action_spec import ActionSpec, Intent
-from acp_core.protocols.kit import fast_args
+from acp_core.protocols.kit import command_line
 
 _BINDERS = "acp_core.loops.acts"
 _FOLDER = PLACE._replace(default=None, required=True)
@@ -23,7 +23,7 @@ _AGENTS = Field(
     items=Kind.CHOICE, position=True, metavar="PARTICIPANT",
 )  # fmt: skip
 RUN = (
-    fast_args.MODEL,
+    command_line.MODEL,
     Field("workdir", "Working folder", "Run the agent in this folder (default: the collaboration's).",
           kind=Kind.FOLDER, owner=True),
     Field("alone", help="The agent waits for its turns itself; start it once.", kind=Kind.FLAG,
@@ -47,11 +47,11 @@ RUN = (
           kind=Kind.DURATION, asked=False, owner=True),
     Field("timeout", "Limit of one turn", "Time limit of one turn.", Kind.DURATION,
           aliases=("--turn-limit",), owner=True),
-    fast_args.ONCE._replace(form=True, asked=False),
-    fast_args.PERMISSIONS._replace(form=True, asked=False),
+    command_line.ONCE._replace(form=True, asked=False),
+    command_line.PERMISSIONS._replace(form=True, asked=False),
     Field("deadline", "Limit of the whole loop", "Time limit of the whole loop, counted from now.",
           Kind.DURATION, owner=True),
-    fast_args.BUDGET,
+    command_line.BUDGET,
 )  # fmt: skip
 """How a program is chosen and run (see `options.Chosen`)."""
 LAUNCH = ActionSpec(
@@ -64,7 +64,7 @@ LAUNCH = ActionSpec(
             help="Name the participants and their agents (default: all that ran here before).", metavar="PARTICIPANT[=PRESET]",
             owner=True,
         ),
-        fast_args.AGENT._replace(
+        command_line.AGENT._replace(
             help="Choose the agent of a participant, or (without NAME) of all others; without participants, of all that have no loop.", aliases=("--with", "--program"),
             form=True, asked=False,
         ),
@@ -78,7 +78,7 @@ LAUNCH = ActionSpec(
               kind=Kind.CHOICE, choices=("systemd", "launchd", "cron"), metavar="MANAGER", form=False,
               optional=True),
         Field("remove", help="With --at-boot: remove what it added.", kind=Kind.FLAG, form=False),
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.START,
     command="launch",
@@ -99,7 +99,7 @@ RELAUNCH = ActionSpec(
     "Restart",
     "Restart a participant's loop with the same agent, or with another model of it.",
     f"{_BINDERS}.starting:bind_relaunch",
-    (_WHO, fast_args.MODEL._replace(help="Choose another model (empty: the same as before).")),
+    (_WHO, command_line.MODEL._replace(help="Choose another model (empty: the same as before).")),
     Intent.START,
 )
 LAUNCH_ALL = ActionSpec(
@@ -123,7 +123,7 @@ HAND_OVER = ActionSpec(
         _WHO._replace(help="Name the participant to reassign; the id stays the same."),
         _PROGRAM,
         _COMMAND,
-        fast_args.MODEL,
+        command_line.MODEL,
     ),
     Intent.START,
     owner=True,

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acp_core.agents.live.answers import refuse_inside_a_session
-from acp_core.files import git, modes
+from acp_core.files import atomic, git
 from acp_core.files.journal import without_collector
 from acp_core.files.read_only import FILE, PLACE
 from acp_core.files.reading import Stamp, stamp
@@ -430,8 +430,8 @@ def join_in_cache(address: Address) -> str:
     folder = cached_folder(address)
     if not manifests.is_shared(folder):
         refuse_projects(address)
-        modes.private_folder(cache_folder() / "joined")
-        modes.private_folder(cache_folder() / "joined" / os.path.basename(os.path.dirname(folder)))
+        atomic.private_folder(cache_folder() / "joined")
+        atomic.private_folder(cache_folder() / "joined" / os.path.basename(os.path.dirname(folder)))
         sharing.join(address.text, folder)
     return folder
 

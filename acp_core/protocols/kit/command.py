@@ -16,7 +16,7 @@ from acp_core.model.action_spec import ActionSpec, Answer, By, Field, Kind, Quer
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols import registry
-from acp_core.protocols.kit import fast_args, values
+from acp_core.protocols.kit import command_line, values
 from acp_core.protocols.kit.command_line import asks_for_json, program, run, say
 from acp_core.protocols.kit.parser import (
     Manual,
@@ -175,7 +175,7 @@ def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
         raise Refused(f"{spec.label} is not available now")
     if given.dry_run:
         return show(schema, verb, action.preview(given), as_json=given.json)
-    if fast_args.YES in spec.fields and not confirmed(action.preview(given), given):
+    if command_line.YES in spec.fields and not confirmed(action.preview(given), given):
         say("not done")
         return 1
     outcome = action.perform(given)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from acp_core.model.action import Change, Outcome, Preview
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec, Spec
 from acp_core.model.errors import Refused
-from acp_core.protocols.kit import fast_args, values
+from acp_core.protocols.kit import command_line, values
 from acp_core.protocols.kit.command_line import say, say_json, warn
 from acp_core.protocols.kit.values import Values, metavar
 from acp_core.protocols.kit.wording import safe
@@ -28,10 +28,10 @@ _LEFT = 30  # columns of the options' names in help
 
 def fields_of(spec: Spec) -> tuple[Field, ...]:
     """Everything that the command of an act or a query takes, its switches last."""
-    json = (fast_args.JSON,) if spec.json else ()
+    json = (command_line.JSON,) if spec.json else ()
     if isinstance(spec, QuerySpec):
         return (*spec.fields, *json)
-    dry_run = (fast_args.DRY_RUN,) if spec.dry_run else ()
+    dry_run = (command_line.DRY_RUN,) if spec.dry_run else ()
     return (*((spec.place,) if spec.place else ()), *spec.fields, *json, *dry_run)
 
 

@@ -14,7 +14,7 @@ from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder.acts.agents import PLAIN
 from acp_core.protocols.folder.acts.table_agents import SPECS
-from acp_core.protocols.kit.fast_args import quick
+from acp_core.protocols.kit.command_line import quick
 from acp_core.protocols.kit.parser import fields_of, parse
 
 VALUES = ("/tmp/x", "ana", "", "a b", "-x", "--", "-1", "7", "007", "+7", "٣", "blocked",

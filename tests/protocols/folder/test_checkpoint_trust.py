@@ -194,8 +194,7 @@ def test_every_module_that_decides_what_a_log_leads_to_counts(short: None) -> No
     ours = {Path(name).resolve() for name in ran if Path(name).is_relative_to(root)}
     here = Path(checkpoint.__file__).parent
     counted = {(here / name).resolve() for name in checkpoint.DERIVED_BY}
-    writers = {root / "files/atomic.py", root / "files/modes.py", root / "files/sync.py",
-               root / "person/places.py"}  # fmt: skip
+    writers = {root / "files/atomic.py", root / "person/paths.py"}
     assert ours - counted - writers == set()
     assert all(path.is_file() for path in counted)
 

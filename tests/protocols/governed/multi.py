@@ -16,7 +16,7 @@ from acp_core.protocols.governed.read.own_writes import SEAL
 from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
 from tests.protocols.governed import making
-from tests.protocols.governed.acting import coordinator
+from tests.protocols.governed.acting import acted
 from tests.protocols.governed.making import Object
 from tests.support.examples import MEMORY
 
@@ -90,7 +90,7 @@ def _begin(root: Path, names: tuple[str, ...], **more: object) -> Path:
     for name in names:
         repository(root / name)
     making.write(root / "agentxchain-multi.json", configuration(names, **more))
-    assert coordinator(["init", str(root), "--as", "Ann", "--yes"]) == 0
+    acted("coordinator", "init", root, "--as", "Ann", "--yes")
     return root
 
 

@@ -12,9 +12,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.write import accept, decide, dispatch, initiative_decide
 from acp_core.protocols.governed.write.init import Wish, initialise
 from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.acting import (
+    accept,
+    approve_gate,
+    dispatch,
+    escalate,
+    reject_gate,
+    reject_turn,
+    step,
+)
 from tests.protocols.governed.making import Object
 from tests.support.examples import MEMORY
 
@@ -58,7 +66,7 @@ def _new(root: Path) -> None:
 
 def _given_out(root: Path) -> None:
     _new(root)
-    dispatch.dispatch(root, None, NOW)
+    dispatch(root)
 
 
 def _staged(root: Path) -> None:
@@ -73,39 +81,39 @@ def _unsound(root: Path) -> None:
 
 def _at_gate(root: Path) -> None:
     _staged(root)
-    accept.accept(root, None, NOW)
+    accept(root)
 
 
 def _building(root: Path) -> None:
     _at_gate(root)
-    decide.approve(root, "", "Ann", "", NOW)
+    approve_gate(root)
 
 
 def _rejected_gate(root: Path) -> None:
     _at_gate(root)
-    decide.reject_gate(root, "Ann", "Plan the switch", NOW)
+    reject_gate(root, "Plan the switch")
 
 
 def _rejected_turn(root: Path) -> None:
     _staged(root)
-    decide.reject_turn(root, None, "Ann", "Again", NOW)
+    reject_turn(root, "Again")
 
 
 def _used_up(root: Path) -> None:
     _rejected_turn(root)
-    dispatch.dispatch(root, None, NOW)
-    decide.reject_turn(root, None, "Ann", "Again", NOW)
+    dispatch(root)
+    reject_turn(root, "Again")
 
 
 def _asks(root: Path) -> None:
     _given_out(root)
     hand_in(root, status="needs_human", needs_human_reason="Which lamp?")
-    accept.accept(root, None, NOW)
+    accept(root)
 
 
 def _escalated(root: Path) -> None:
     _building(root)
-    decide.escalate(root, "Two roles contradict each other", "", "Ann", NOW)
+    escalate(root, "Two roles contradict each other")
 
 
 def _foreign(root: Path) -> None:
@@ -129,13 +137,13 @@ RUNS: dict[str, Making] = {
 def _one_waits(root: Path) -> None:
     multi.begin(root)
     multi.asks(root, "web")
-    initiative_decide.step(root, NOW)
+    step(root)
 
 
 def _gate_open(root: Path) -> None:
     multi.begin(root)
     multi.all_ask(root)
-    initiative_decide.step(root, NOW)
+    step(root)
 
 
 def _past(root: Path) -> None:

@@ -18,27 +18,37 @@ from hypothesis import strategies as st
 from acp_core import model
 from acp_core.diagnosis import actions, engine
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.collaboration import Governed, open_folder
-from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import multi, states
-from tests.protocols.governed.acting import coordinator, governed
+from tests.protocols.governed.acting import (
+    Governed,
+    accept,
+    approve_gate,
+    coordinator,
+    correct,
+    dispatch,
+    escalate,
+    governed,
+    mark_objection,
+    open_folder,
+    reject_gate,
+    reject_turn,
+    unblock,
+)
 from tests.protocols.governed.states import NOW, STATE
 from tests.support import examples
 
 ACTS: dict[str, Callable[[Path], object]] = {
-    "step": lambda root: dispatch.dispatch(root, None, NOW),
-    "accept_turn": lambda root: accept.accept(root, None, NOW),
-    "correct_result": lambda root: accept.correct(root, None),
-    "approve_gate": lambda root: decide.approve(root, "", "Ann", "", NOW),
-    "reject_gate": lambda root: decide.reject_gate(root, "Ann", "No", NOW),
-    "reject_turn": lambda root: decide.reject_turn(root, None, "Ann", "No", NOW),
-    "escalate": lambda root: decide.escalate(root, "Stop", "", "Ann", NOW),
-    "unblock": lambda root: decide.unblock(root, "Ann", "", NOW),
-    "mark_objection": lambda root: decide.mark_objection(
-        root, "OBJ-001", "acknowledged", "Ann", "", NOW
-    ),
+    "step": lambda root: dispatch(root),
+    "accept_turn": lambda root: accept(root),
+    "correct_result": lambda root: correct(root, None),
+    "approve_gate": lambda root: approve_gate(root),
+    "reject_gate": lambda root: reject_gate(root, "No"),
+    "reject_turn": lambda root: reject_turn(root, "No"),
+    "escalate": lambda root: escalate(root, "Stop"),
+    "unblock": lambda root: unblock(root),
+    "mark_objection": lambda root: mark_objection(root, "OBJ-001", "acknowledged"),
 }
 """What is done in a run, as every way to it ends: under the lock."""
 COMMAND = re.compile(r"acp governed [^,;(]+")
@@ -51,7 +61,7 @@ damages = st.lists(st.sampled_from(sorted(states.DAMAGE)), max_size=3, unique=Tr
 
 
 def seen(root: Path) -> tuple[Governed, model.Snapshot, tuple[model.Cause, ...]]:
-    collaboration = open_folder(str(root))
+    collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
     return (
         collaboration,

@@ -12,10 +12,18 @@ import pytest
 
 from acp_core import model
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.write import accept, decide, dispatch, initiative_decide
 from acp_core.protocols.governed.write.init import Wish, initialise
 from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.acting import (
+    accept,
+    approve_gate,
+    dispatch,
+    escalate,
+    mark_objection,
+    seen,
+    step,
+    take_files,
+)
 from tests.protocols.governed.making import Object
 from tests.protocols.governed.playing import acp
 
@@ -29,7 +37,7 @@ def begun(root: Path) -> Path:
     initialise(root, Wish("Lamp", "Light"), NOW)
     playing.git(root, "add", "-A")
     playing.git(root, "commit", "-qm", "Scaffold")
-    dispatch.dispatch(root, None, NOW)
+    dispatch(root)
     return root
 
 
@@ -122,7 +130,7 @@ def add(root: Path, name: str, line: Object) -> None:
 
 
 def codes(root: Path) -> dict[str, str]:
-    return {f.code: f.message for f in open_folder(str(root)).refresh(NOW).findings}
+    return {f.code: f.message for f in seen(root, NOW).findings}
 
 
 def hand_in(root: Path, **more: object) -> None:
@@ -134,13 +142,13 @@ def test_turns_that_either_program_accepted_follow_each_other(tmp_path: Path) ->
     root = begun(tmp_path)
     for _ in range(3):
         id = accepts(root)
-        snapshot = open_folder(str(root)).refresh(NOW)
+        snapshot = seen(root, NOW)
         assert snapshot.verdict != model.Verdict.INVALID and snapshot.obstacles == ()
         assert f"program accepted {id}; acp seals" in codes(root)["SEALED_ANEW"]
-        dispatch.dispatch(root, None, NOW)
+        dispatch(root)
         assert not {"SEALED_ANEW", "RESERVED_CHANGED"} & codes(root).keys()
         hand_in(root)
-        assert accept.accept(root, None, NOW).status == "active"
+        assert accept(root).status == "active"
         assigns(root, "pm")
         assert "program assigned turn_" in codes(root)["SEALED_ANEW"]
     hand_in(root, phase_transition_request="implementation")
@@ -152,14 +160,14 @@ def test_a_gate_that_waits_in_the_other_program_is_opened_in_acp(tmp_path: Path)
     root = begun(tmp_path)
     accepts(root, phase_transition_request="implementation")
     assert "SEALED_ANEW" in codes(root)
-    assert decide.approve(root, "", "Ann", "", NOW)["phase"] == "implementation"
+    assert approve_gate(root)["phase"] == "implementation"
     assert not {"SEALED_ANEW", "RESERVED_CHANGED"} & codes(root).keys()
 
 
 def test_a_turn_beside_a_gate_that_waits_is_lawful_while_the_gate_waits(tmp_path: Path) -> None:
     root = begun(tmp_path)
     accepts(root, phase_transition_request="implementation")
-    decide.mark_objection(root, "OBJ-001", "acknowledged", "Ann", "", NOW)  # seals it anew
+    mark_objection(root, "OBJ-001", "acknowledged")  # seals it anew
     assert "SEALED_ANEW" not in codes(root)
     assigns(root, "pm")
     assert "SEALED_ANEW" in codes(root)
@@ -174,9 +182,9 @@ def test_a_gate_that_the_other_program_opened_needs_a_human_s_word(tmp_path: Pat
     approves(root)
     assert "RESERVED_CHANGED" in codes(root)
     with pytest.raises(Refused, match="acp governed take-files"):
-        dispatch.dispatch(root, None, NOW)
+        dispatch(root)
     assert acp("take-files", str(root)).code == 0
-    assert dispatch.dispatch(root, None, NOW).role == "dev"
+    assert dispatch(root).role == "dev"
 
 
 def undeclared(root: Path) -> None:
@@ -226,7 +234,7 @@ def test_what_no_lawful_acceptance_leads_to_is_not_taken_over(
     does(root)
     assert "RESERVED_CHANGED" in codes(root) and "SEALED_ANEW" not in codes(root)
     with pytest.raises(Refused, match="files changed outside acp"):
-        dispatch.dispatch(root, None, NOW)
+        dispatch(root)
 
 
 def test_git_sees_nothing_of_what_acp_keeps(tmp_path: Path) -> None:
@@ -236,10 +244,10 @@ def test_git_sees_nothing_of_what_acp_keeps(tmp_path: Path) -> None:
     playing.git(
         web, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qam", "As there"
     )
-    dispatch.dispatch(web, None, NOW)
+    dispatch(web)
     hand_in(web)
-    accept.accept(web, None, NOW)
-    initiative_decide.step(root, NOW)
+    accept(web)
+    step(root)
     seen = playing.git(web, "status", "--porcelain", "--untracked-files=all").splitlines()
     assert [line for line in seen if "TALK.md" not in line] == []
     assert (web / ".acp/governed-seal.json").exists()
@@ -250,6 +258,6 @@ def test_a_seal_at_its_former_place_is_taken_over(tmp_path: Path) -> None:
     (root / ".acp/governed-seal.json").rename(root / HOME / "acp-seal.json")
     add(root, "decision-ledger.jsonl", {"type": "gate_approved", "gate_id": "x", "by": "Ann"})
     assert "RESERVED_CHANGED" in codes(root)
-    decide.take_files(root)
-    decide.escalate(root, "Stop", "", "Ann", NOW)
+    take_files(root)
+    escalate(root, "Stop")
     assert not (root / HOME / "acp-seal.json").exists() and "RESERVED_CHANGED" not in codes(root)

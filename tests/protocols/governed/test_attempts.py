@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.write import accept, decide, dispatch
+from acp_core.protocols.governed.write import accept, dispatch
 from acp_core.protocols.governed.write.accept import NotAccepted
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
-from tests.protocols.governed import making, playing
+from tests.protocols.governed import acting, making, playing
+from tests.protocols.governed.acting import reject_turn
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -38,7 +39,7 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
     initialise(root, Wish("Lamp", phases=(("implementation", "dev"),)), NOW)
     playing.git(root, "add", "-A")
     playing.git(root, "commit", "-qm", "Scaffold")
-    turn = dispatch.dispatch(root, None, NOW).turn_id
+    turn = acting.dispatch(root).turn_id
     (root / "lamp.py").write_text("LIGHT = 1\n")
     (root / "half.py").write_text("X = 1\n")
     _handed_in(root, files_changed=["lamp.py"])
@@ -49,9 +50,9 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
         with pytest.raises(
             NotAccepted, match=r"half\.py \(what is not the agent's: .*--exclude PATH"
         ):
-            accept.accept(root, None, NOW)
+            acting.accept(root)
         if how == "rejected":
-            decide.reject_turn(root, None, "Ann", "Declare half.py", NOW)
+            reject_turn(root, "Declare half.py")
         else:
             (root / f".agentxchain/staging/{turn}/turn-result.json").unlink()
     (root / "mine.py").write_text("MINE = 1\n")
@@ -59,15 +60,15 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
     if committed:
         playing.git(root, "add", "-A")
         playing.git(root, "commit", "-qm", "Mine")
-    assert dispatch.dispatch(root, None, NOW).again
+    assert acting.dispatch(root).again
     (root / "lamp.py").write_text("LIGHT = 2\n")
     _handed_in(root, files_changed=["lamp.py", "half.py"])
     assert accept.judge(read_unlocked(root), None).observed.files == ("half.py", "lamp.py")
     (root / "mine.py").write_text("MINE = 2\n")  # in the agent's turn: that counts
     with pytest.raises(NotAccepted, match=r"not in files_changed\): mine\.py"):
-        accept.accept(root, None, NOW)
+        acting.accept(root)
     (root / "mine.py").write_text("MINE = 1\n")
-    assert accept.accept(root, None, NOW).status == "active"
+    assert acting.accept(root).status == "active"
 
 
 def test_a_turn_whose_program_is_gone_is_given_out_again_and_one_by_hand_is_not(
@@ -82,7 +83,7 @@ def test_a_turn_whose_program_is_gone_is_given_out_again_and_one_by_hand_is_not(
         config["runtimes"]["manual-pm"] = {"type": kind, "command": "true"}
         making.write(root / "agentxchain.json", config)
         if again:
-            assert dispatch.dispatch(root, None, NOW).again
+            assert acting.dispatch(root).again
         else:
             with pytest.raises(Refused, match="Turn already assigned"):
-                dispatch.dispatch(root, None, NOW)
+                acting.dispatch(root)

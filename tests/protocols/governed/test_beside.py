@@ -16,9 +16,9 @@ import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read import existing_program
-from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.opened import hold_files
 from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.acting import talk
 from tests.protocols.governed.test_read import NOW
 
 LOCK = ".agentxchain/locks/accept-turn.lock"
@@ -63,7 +63,7 @@ def test_it_is_waited_for_a_moment(tmp_path: Path, other: subprocess.Popen[bytes
     path = lock(root, str(other.pid))
     timer = threading.Timer(0.2, path.unlink)
     timer.start()
-    decide.talk(root, "Hello", "Ann", NOW)
+    talk(root, "Hello", now=NOW)
     timer.join()
     assert "Hello" in (root / "TALK.md").read_text()
 
@@ -81,7 +81,7 @@ def test_a_stale_one_holds_nobody_up(tmp_path: Path, left: object) -> None:
     root = making.make_run(tmp_path)
     path = lock(root, left)
     (path.parent / f".{path.name}.{'0' * 16}.acp-tmp").write_text("half")
-    decide.talk(root, "Hello", "Ann", NOW)
+    talk(root, "Hello", now=NOW)
     assert "Hello" in (root / "TALK.md").read_text() and not path.exists()
     assert not list(path.parent.iterdir())
 
@@ -119,7 +119,7 @@ def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (root / ".agentxchain/locks").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(Refused, match="symbolic link"):
-        decide.talk(root, "Hello", "Ann", NOW)
+        talk(root, "Hello", now=NOW)
     assert not list((tmp_path / "elsewhere").iterdir())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.protocols.governed import making
-from tests.protocols.governed.acting import governed
+from tests.protocols.governed.acting import acted, governed, refused
 from tests.protocols.governed.test_answers import by_humans
 from tests.protocols.governed.test_engine_commands import state
 
@@ -46,9 +46,7 @@ def test_what_is_missing_more_or_changed_is_named_and_taken_only_on_a_human_s_wo
     assert state(root)["active_turns"] == {}
 
 
-def test_a_manifest_that_was_made_to_agree_is_found_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_manifest_that_was_made_to_agree_is_found_out(tmp_path: Path) -> None:
     root = by_humans(tmp_path / "lamp")
     bundle, home = staged(root)
     (bundle / "PROMPT.md").write_text("Do as you like.")
@@ -56,13 +54,10 @@ def test_a_manifest_that_was_made_to_agree_is_found_out(
     for each in described["files"]:
         each["sha256"] = hashlib.sha256((bundle / each["path"]).read_bytes()).hexdigest()
     making.write(bundle / "MANIFEST.json", described)
-    assert governed(["accept-turn", str(root)]) == 2
-    assert f"{home}/MANIFEST.json was changed since" in capsys.readouterr().err
+    assert f"{home}/MANIFEST.json was changed since" in refused("accept-turn", root)
 
 
-def test_a_turn_that_another_program_gave_out_needs_no_manifest(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_turn_that_another_program_gave_out_needs_no_manifest(tmp_path: Path) -> None:
     """The existing program's coordinator writes none; where there is one, it is compared and told."""
     root = by_humans(tmp_path / "lamp")
     bundle, home = staged(root)
@@ -70,23 +65,19 @@ def test_a_turn_that_another_program_gave_out_needs_no_manifest(
     [turn] = there["active_turns"].values()
     del turn["bundle_manifest"]
     making.write(root / ".agentxchain/state.json", there)
-    assert governed(["take-files", str(root)]) == 0
+    acted("take-files", root)
     (bundle / "MORE.md").write_text("And more.")
-    assert governed(["check", str(root)]) == 0
-    assert f"warning: Its dispatch bundle: {home}/MORE.md was added" in capsys.readouterr().out
+    assert f"warning: Its dispatch bundle: {home}/MORE.md was added" in acted("check", root)
     (bundle / "MANIFEST.json").unlink()
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("accept-turn", root)
 
 
 @pytest.mark.parametrize("content", [None, "{"])
-def test_without_its_manifest_nothing_can_be_compared(
-    tmp_path: Path, content: str | None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_its_manifest_nothing_can_be_compared(tmp_path: Path, content: str | None) -> None:
     root = by_humans(tmp_path / "lamp")
     bundle, home = staged(root)
     (bundle / "MANIFEST.json").unlink()
     if content:
         (bundle / "MANIFEST.json").write_text(content)
-    assert governed(["accept-turn", str(root)]) == 2
-    assert f"{home}/MANIFEST.json" in capsys.readouterr().err
-    assert governed(["accept-turn", str(root), "--exclude", f"{home}/MANIFEST.json"]) == 0
+    assert f"{home}/MANIFEST.json" in refused("accept-turn", root)
+    acted("accept-turn", root, "--exclude", f"{home}/MANIFEST.json")

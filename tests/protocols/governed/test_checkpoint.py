@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.write import decide, dispatch
 from tests.protocols.governed import making
+from tests.protocols.governed.acting import (
+    approve_gate,
+    dispatch,
+    escalate,
+    seen,
+    unblock,
+)
 from tests.protocols.governed.test_command_table import at_end
 from tests.protocols.governed.test_read import NOW
 
@@ -31,20 +36,20 @@ def session(root: Path) -> dict[str, Any]:
 
 
 def drift(root: Path) -> list[str]:
-    return [f.message for f in open_folder(str(root)).refresh(NOW).findings if "SESSION" in f.code]
+    return [f.message for f in seen(root).findings if "SESSION" in f.code]
 
 
 def test_the_checkpoint_follows_every_step(tmp_path: Path) -> None:
     root = kept(making.make_run(tmp_path), run_status="paused")
     assert drift(root)
-    turn = dispatch.dispatch(root, None, NOW).turn_id
+    turn = dispatch(root, now=NOW).turn_id
     told = session(root)
     assert told["run_status"] == "active" and told["active_turn_ids"] == [turn]
     assert (told["last_turn_id"], told["last_role"], told["phase"]) == (turn, "pm", "planning")
     assert told["session_id"] == "session_1" and told["agent_context"] == {"adapter": None}
-    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    escalate(root, "Which lamp?", now=NOW)
     assert session(root)["blocked"] is True and session(root)["run_status"] == "blocked"
-    decide.unblock(root, "Ann", "", NOW)
+    unblock(root, now=NOW)
     assert session(root)["blocked"] is False and drift(root) == []
     listed = [json.loads(raw)["status"] for raw in (root / RUNS).open()]
     assert listed == ["blocked"]  # that it went on is no end
@@ -53,7 +58,7 @@ def test_the_checkpoint_follows_every_step(tmp_path: Path) -> None:
 def test_a_run_that_ends_is_listed(tmp_path: Path) -> None:
     at_end(tmp_path)
     root = kept(tmp_path)
-    decide.approve(root, "run_completion", "Ann", "", NOW)
+    approve_gate(root, "run_completion", now=NOW)
     (line,) = [json.loads(raw) for raw in (root / RUNS).open()]
     assert (line["run_id"], line["status"], line["total_turns"]) == (making.RUN, "completed", 1)
     assert line["roles_used"] == ["pm"] and line["phases_completed"] == ["verification"]
@@ -63,7 +68,7 @@ def test_a_run_that_ends_is_listed(tmp_path: Path) -> None:
 
 def test_a_run_founded_there_and_completed_by_acp_alone_is_listed_there(tmp_path: Path) -> None:
     at_end(tmp_path)
-    decide.approve(tmp_path, "run_completion", "Ann", "", NOW)
+    approve_gate(tmp_path, "run_completion", now=NOW)
     assert not (tmp_path / SESSION).exists()
     (line,) = [json.loads(raw) for raw in (tmp_path / RUNS).open()]
     assert (line["status"], line["blocked_reason"]) == ("completed", None)
@@ -76,7 +81,7 @@ def test_a_run_founded_there_and_completed_by_acp_alone_is_listed_there(tmp_path
 
 def test_a_run_that_is_blocked_is_listed_with_what_blocks_it(tmp_path: Path) -> None:
     root = making.make_run(tmp_path)
-    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    escalate(root, "Which lamp?", now=NOW)
     (line,) = [json.loads(raw) for raw in (root / RUNS).open()]
     assert line["blocked_reason"] == "escalation:operator:which-lamp"
     assert line["retrospective"]["terminal_reason"] == "operator_escalation"
@@ -84,7 +89,7 @@ def test_a_run_that_is_blocked_is_listed_with_what_blocks_it(tmp_path: Path) -> 
 
 def test_a_run_of_acp_alone_is_listed_nowhere(tmp_path: Path) -> None:
     root = making.make_run(tmp_path, of_state=making.state(provenance={"created_by": "acp"}))
-    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    escalate(root, "Which lamp?", now=NOW)
     assert not (root / SESSION).exists() and not (root / RUNS).exists()
 
 
@@ -92,5 +97,5 @@ def test_a_run_of_acp_alone_is_listed_nowhere(tmp_path: Path) -> None:
 def test_a_checkpoint_that_cannot_be_read_is_left_alone(tmp_path: Path, content: str) -> None:
     root = making.make_run(tmp_path)
     (root / SESSION).write_text(content)
-    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    escalate(root, "Which lamp?", now=NOW)
     assert (root / SESSION).read_text() == content

@@ -16,12 +16,13 @@ import pytest
 from acp_core.agents.processes import end, identify
 from acp_core.files import claims
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.conduct.adapters import Task, take_in_background
 from acp_core.protocols.governed.read import turn_files
 from acp_core.protocols.governed.read.run import read_run
-from acp_core.protocols.governed.write import decide, dispatch
+from acp_core.protocols.governed.write import dispatch
 from tests.agents.support import is_gone, wait_for
+from tests.protocols.governed import acting
+from tests.protocols.governed.acting import open_folder, reject_turn
 from tests.protocols.governed.test_programs import dispatched
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -59,15 +60,15 @@ def test_a_turn_at_work_is_given_out_by_nobody_again(
         monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
     assert turn_files.read_program_note(taken.root, taken.turn_id) is None
     with pytest.raises(Refused) as refused:
-        dispatch.dispatch(taken.root, None, NOW)
+        acting.dispatch(taken.root, now=NOW)
     who = f"{claims.account(os.getuid())} controls this run (pid "
     runs = f"the program of pm ({taken.turn_id}) is still running, but {who}"
     assert runs in str(refused.value) and "stop it first with `acp governed " in str(refused.value)
-    shown = open_folder(str(taken.root))
+    shown = open_folder(taken.root)
     (obstacle,) = [e for e in shown.refresh(NOW).obstacles if not e.wanted]
     assert obstacle.sentence in str(refused.value)
     with pytest.raises(Refused, match=r"still running, but .* stop it first"):
-        decide.reject_turn(taken.root, None, "anna", "no", NOW)
+        reject_turn(taken.root, "no", by="anna", now=NOW)
     (turn,) = read_run(taken.root).turns
     assert turn.running and not turn.lost
 
@@ -79,7 +80,7 @@ def test_whoever_may_end_it_stops_it_and_the_turn_goes_on(
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
     assert dispatch.stop_turn(taken.root, None, NOW) == taken.turn_id
     assert is_gone(program)
-    assert dispatch.dispatch(taken.root, None, NOW).again
+    assert acting.dispatch(taken.root, now=NOW).again
 
 
 def test_a_program_that_is_gone_is_seen_as_lost_by_every_account(

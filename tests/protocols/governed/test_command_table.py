@@ -11,11 +11,9 @@ import pytest
 
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts.table import COMMANDS, COORDINATOR
-from acp_core.protocols.governed.write import initiative_decide
 from tests.hygiene.sources import ROOT
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.acting import governed
-from tests.protocols.governed.multi import NOW
+from tests.protocols.governed.acting import acted, step
 from tests.protocols.governed.test_seals import edit, planned
 from tests.protocols.governed.test_unfinished import left
 
@@ -101,7 +99,7 @@ def begun(root: Path) -> None:
 def all_there(root: Path) -> None:
     multi.begin(root)
     multi.all_ask(root)
-    initiative_decide.step(root, NOW)
+    step(root)
 
 
 def corrupt(root: Path) -> None:
@@ -154,19 +152,16 @@ def test_no_writing_verb_is_left_out() -> None:
 
 @pytest.mark.parametrize("verb", WRITING)
 def test_a_dry_run_says_what_it_would_do_and_writes_nothing(
-    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, more = WRITING[verb]
     root = tmp_path / "lamp"
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
     make(root)
     before = _files(tmp_path)
-    capsys.readouterr()
     words = verb.split()
-    assert governed([*words, str(root), *more, "--dry-run"]) == 0
-    assert capsys.readouterr().out, "it says nothing"
-    assert governed([*words, str(root), *more, "--dry-run", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    assert acted(*words, root, *more, "--dry-run"), "it says nothing"
+    told = json.loads(acted(*words, root, *more, "--dry-run", "--json"))
     assert told["command"] == words[-1] and told["dry_run"] is True
     assert _files(tmp_path) == before
 

@@ -10,14 +10,18 @@ import pytest
 from acp_core.model.action import OutcomeState
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.acts.creating import create
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read.run import detect
 from acp_core.protocols.governed.write.initiative_init import (
     InitiativeWish,
     initiative_configuration,
 )
 from tests.protocols.governed import multi
-from tests.protocols.governed.acting import coordinator, initiative_actions
+from tests.protocols.governed.acting import (
+    acted,
+    initiative_actions,
+    refused,
+    seen,
+)
 from tests.protocols.governed.multi import NOW
 
 CONFIG = "agentxchain-multi.json"
@@ -53,25 +57,20 @@ def test_what_is_not_sound_is_refused(
         initiative_configuration(InitiativeWish(repositories, barriers))
 
 
-def test_an_initiative_is_written_down_and_started_by_one_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_initiative_is_written_down_and_started_by_one_command(tmp_path: Path) -> None:
     root = tmp_path / "house"
     origin = multi.repository(tmp_path / "origin")
     multi.repository(root / "web")
     words = ["init", str(root), "--repo", "web=./web", "--repo", f"auth={origin}#lamp",
              "--barrier", "plan-sync=planning", "--description", "Light the house"]  # fmt: skip
-    assert coordinator([*words, "--dry-run"]) == 0
-    shown = capsys.readouterr().out
+    shown = acted("coordinator", *words, "--dry-run")
     assert f"create {root / CONFIG}" in shown and "clone" in shown and not (root / CONFIG).exists()
-    assert coordinator([*words, "--as", "Ann", "--yes", "--json"]) == 0
+    acted("coordinator", *words, "--as", "Ann", "--yes", "--json")
     config = json.loads((root / CONFIG).read_text())
     assert [each["phase"] for each in config["barriers"]] == ["planning"]
     assert config["super_run_id"] == multi.state(root, "auth")["super_run_id"]
-    capsys.readouterr()
-    assert coordinator([*words, "--as", "Ann", "--yes"]) == 2
-    assert "already exists" in capsys.readouterr().err
-    assert coordinator(["init", str(root), "--barrier", "a=b"]) == 2
+    assert "already exists" in refused("coordinator", *words, "--as", "Ann", "--yes")
+    refused("coordinator", "init", root, "--barrier", "a=b")
 
 
 def test_from_the_dashboard_it_is_written_down_and_then_started(tmp_path: Path) -> None:
@@ -87,7 +86,7 @@ def test_from_the_dashboard_it_is_written_down_and_then_started(tmp_path: Path) 
     assert not (root / CONFIG).exists()
     done = action.perform(given)
     assert done.state is OutcomeState.DONE and detect(root)
-    snapshot = open_folder(str(root)).refresh(NOW)
+    snapshot = seen(root, NOW)
     assert [need.code for need in snapshot.needs] == ["START"] and not snapshot.findings
     (start,) = initiative_actions(str(root))
     assert start.perform(start.inputs(by="Ann")).state is OutcomeState.DONE

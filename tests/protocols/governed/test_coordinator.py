@@ -10,11 +10,18 @@ import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.acting import coordinator
+from tests.protocols.governed.acting import (
+    acted,
+    coordinator,
+    open_folder,
+    refused,
+    seen,
+    step,
+    synchronise,
+)
 from tests.protocols.governed.multi import NAMES, NOW, SUPER, approve, asks, begin, ledger, state
 
 
@@ -44,9 +51,7 @@ def test_the_start_links_every_run(tmp_path: Path) -> None:
     assert all(line["super_run_id"] == SUPER and line["at"] for line in ledger(tmp_path))
 
 
-def test_the_runs_that_are_new_are_given_the_agents(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_runs_that_are_new_are_given_the_agents(tmp_path: Path) -> None:
     for name in NAMES:
         multi.repository(tmp_path / name)
     (tmp_path / "web/agentxchain.json").unlink()
@@ -58,12 +63,12 @@ def test_the_runs_that_are_new_are_given_the_agents(
         (["--agent", "dev=say 'so"], "the command line of dev cannot be parsed"),
         (["--agent", "dev=a", "--agent", "dev=b"], "the role dev has two agents"),
     ):
-        assert coordinator([*words, *wrong]) == 2
-        assert said in capsys.readouterr().err
+        assert said in refused("coordinator", *words, *wrong)
     assert not (tmp_path / "web/agentxchain.json").exists()
     given = ["--agent", "pm=planner --deep", "--agent", "dev=builder {prompt}"]
-    assert coordinator([*words, *given]) == 0
-    assert "planner --deep plays pm; builder {prompt} plays dev" in capsys.readouterr().out
+    assert "planner --deep plays pm; builder {prompt} plays dev" in acted(
+        "coordinator", *words, *given
+    )
     runtimes = json.loads((tmp_path / "web/agentxchain.json").read_text())["runtimes"]
     assert runtimes["local-pm"]["type"] == runtimes["local-dev"]["type"] == "local_cli"
     assert (runtimes["local-pm"]["command"], runtimes["local-pm"]["args"]) == (
@@ -78,17 +83,17 @@ def test_the_runs_that_are_new_are_given_the_agents(
 def test_an_initiative_that_has_not_begun_asks_for_its_start(tmp_path: Path) -> None:
     multi.repository(tmp_path / "auth")
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
-    [need] = open_folder(str(tmp_path)).refresh(NOW).needs
+    [need] = seen(tmp_path, NOW).needs
     assert (need.text, need.action) == ("The initiative has not started", "start_initiative")
-    (action,) = open_folder(str(tmp_path)).actions(NOW)
+    (action,) = open_folder(tmp_path).actions(NOW)
     assert action.name == need.action
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",), barriers=3))
-    broken = open_folder(str(tmp_path))
+    broken = open_folder(tmp_path)
     assert "start_initiative" not in [need.action for need in broken.refresh(NOW).needs]
     assert not broken.actions(NOW)
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
-    assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 0
-    assert "START" not in [need.code for need in open_folder(str(tmp_path)).refresh(NOW).needs]
+    acted("coordinator", "init", tmp_path, "--as", "Ann", "--yes")
+    assert "START" not in [need.code for need in seen(tmp_path, NOW).needs]
 
 
 def test_agents_that_no_run_needs_are_said_to_be_unused(
@@ -106,17 +111,15 @@ def test_agents_that_no_run_needs_are_said_to_be_unused(
 def test_a_step_that_sees_nothing_new_writes_nothing(tmp_path: Path) -> None:
     begin(tmp_path)
     asks(tmp_path, "auth")
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     files = [tmp_path / ".coordinator/state.json", tmp_path / ".coordinator/ledger.jsonl",
              tmp_path / "auth/.agentxchain/state.json"]  # fmt: skip
     before = [(path.stat().st_ino, path.read_bytes()) for path in files]
-    assert initiative_decide.step(tmp_path, NOW).messages == ("nothing new",)
+    assert step(tmp_path).messages == ("nothing new",)
     assert [(path.stat().st_ino, path.read_bytes()) for path in files] == before
 
 
-def test_the_coordinator_polls_until_all_is_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_coordinator_polls_until_all_is_over(tmp_path: Path) -> None:
     begin(tmp_path, ("auth",))
     acts = iter([lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path),
                  lambda: multi.by_hand(tmp_path, "auth",
@@ -129,12 +132,11 @@ def test_the_coordinator_polls_until_all_is_over(
         "auth reached plan-sync", "auth reached ship-sync"
     ]  # fmt: skip
     assert state(tmp_path)["status"] == "completed"
-    capsys.readouterr()
-    assert coordinator(["poll", str(tmp_path), "--every", "0.1"]) == 0
-    assert coordinator(["poll", str(tmp_path), "--every", "soon"]) == 2
-    assert "'soon' is not a duration" in capsys.readouterr().err
-    assert coordinator(["poll", str(tmp_path), "--every", "2h"]) == 2
-    assert "--every: must be at most 3600" in capsys.readouterr().err
+    acted("coordinator", "poll", tmp_path, "--every", "0.1")
+    assert "'soon' is not a duration" in refused("coordinator", "poll", tmp_path, "--every", "soon")
+    assert "--every: must be at most 3600" in refused(
+        "coordinator", "poll", tmp_path, "--every", "2h"
+    )
 
 
 def test_a_phase_without_a_barrier_is_left_by_the_run_alone(tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ def test_a_phase_without_a_barrier_is_left_by_the_run_alone(tmp_path: Path) -> N
     multi.all_ask(tmp_path)
     approve(tmp_path)
     asks(tmp_path, "auth")  # leaves implementation, which no barrier ends
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     assert state(tmp_path, "auth")["status"] == "paused"
     assert state(tmp_path)["barriers"]["ship-sync"]["reached_by"] == []
 
@@ -150,7 +152,7 @@ def test_a_phase_without_a_barrier_is_left_by_the_run_alone(tmp_path: Path) -> N
 def test_a_rejection_sends_back_who_is_named(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     with pytest.raises(Refused, match="needs a comment"):
         initiative_decide.reject(tmp_path, Decision("", "Ann", " "), [], NOW)
     with pytest.raises(Refused, match="no workstream 'nobody'"):
@@ -177,12 +179,12 @@ def test_a_failed_workstream_is_noted_once_and_when_it_is_well_again(tmp_path: P
     run = state(tmp_path, "web")
     blocked = {"status": "blocked", "blocked_on": "human:no bulb", "blocked_reason": {}}
     making.write(tmp_path / "web/.agentxchain/state.json", run | blocked)
-    initiative_decide.step(tmp_path, NOW)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
+    step(tmp_path)
     assert kinds(tmp_path)[4:] == ["workstream_failed"]
     assert ledger(tmp_path)[-1]["barrier"] == "plan-sync"
     making.write(tmp_path / "web/.agentxchain/state.json", run)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     assert kinds(tmp_path)[4:] == ["workstream_failed", "workstream_recovered"]
 
 
@@ -190,7 +192,7 @@ def test_a_request_without_accepted_work_reaches_nothing(tmp_path: Path) -> None
     begin(tmp_path)
     asks(tmp_path, "auth")
     (tmp_path / "auth/.agentxchain/history.jsonl").write_text("")
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     assert state(tmp_path, "auth")["status"] == "paused"
     assert state(tmp_path)["barriers"]["plan-sync"]["reached_by"] == []
 
@@ -211,7 +213,7 @@ def test_what_cannot_be_resynced_blocks_all_and_is_mended(
 ) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     place = tmp_path / "web/.agentxchain/state.json"
     good = place.read_bytes()
     if damage is None:
@@ -228,10 +230,10 @@ def test_what_cannot_be_resynced_blocks_all_and_is_mended(
     )  # fmt: skip
     assert {state(tmp_path, name)["phase"] for name in ("auth", "gateway")} == {"planning"}
     assert ledger(tmp_path)[-1]["failures"][0]["workstream"] == "web"
-    again = initiative_decide.synchronise(tmp_path, NOW)
+    again = synchronise(tmp_path)
     assert again.failed and "is still not crossed" in again.messages[0]
     place.write_bytes(good)
-    assert not initiative_decide.synchronise(tmp_path, NOW).failed
+    assert not synchronise(tmp_path).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
     assert state(tmp_path)["status"] == "active"
 
@@ -241,7 +243,7 @@ def test_a_state_that_cannot_be_written_takes_all_back_and_says_so(
 ) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     from acp_core.files import atomic
 
     replace = atomic.replace
@@ -258,7 +260,7 @@ def test_a_state_that_cannot_be_written_takes_all_back_and_says_so(
     assert state(tmp_path)["status"] == "blocked:resync_failed"
     assert state(tmp_path)["barriers"]["plan-sync"]["approved_by"] == "Ann"
     monkeypatch.setattr(atomic, "replace", replace)
-    assert not initiative_decide.synchronise(tmp_path, NOW).failed
+    assert not synchronise(tmp_path).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
 
 
@@ -267,7 +269,7 @@ def test_a_plan_that_cannot_be_read_at_one_look_does_not_empty_the_state(
 ) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     before = state(tmp_path)
     read = schema.read_object
     for failing in (1, 2):
@@ -285,7 +287,7 @@ def test_a_plan_that_cannot_be_read_at_one_look_does_not_empty_the_state(
 
         monkeypatch.setattr(schema, "read_object", once)
         with pytest.raises(Refused, match=r"agentxchain-multi\.json:? cannot be read"):
-            initiative_decide.step(tmp_path, NOW)
+            step(tmp_path)
         assert state(tmp_path) == before
     assert not approve(tmp_path).failed
 
@@ -296,7 +298,7 @@ def test_a_lost_state_is_made_again_and_crosses(
 ) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     place = tmp_path / "web/.agentxchain/state.json"
     good = state(tmp_path, "web")
     place.write_bytes(damage) if damage else place.unlink()
@@ -314,7 +316,7 @@ def test_a_lost_state_is_made_again_and_crosses(
     assert made["barrier_request"]["to"] == "implementation"
     kept = list((tmp_path / "web/.acp/kept").glob("state.json.damaged-*"))
     assert [path.read_bytes() for path in kept] == ([damage] if damage else [])
-    assert not initiative_decide.synchronise(tmp_path, NOW).failed
+    assert not synchronise(tmp_path).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
     assert coordinator(words) == 2
     assert "its state is readable" in capsys.readouterr().err
@@ -351,16 +353,14 @@ def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: P
         moved = state(tmp_path, name) | {"phase": "verification"}
         making.write(tmp_path / name / ".agentxchain/state.json", moved)
     multi.all_ask(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     place = tmp_path / "web/.agentxchain/state.json"
     good = place.read_bytes()
     place.write_bytes(good[:50])
     assert approve(tmp_path, "ship-sync").failed
-    assert "ship-sync is still not crossed" in " ".join(
-        initiative_decide.synchronise(tmp_path, NOW).messages
-    )
+    assert "ship-sync is still not crossed" in " ".join(synchronise(tmp_path).messages)
     failed = [line for line in ledger(tmp_path) if line["type"] == "resync_failed"]
     assert [line["barrier"] for line in failed] == ["ship-sync"] * 2
     place.write_bytes(good)
-    assert not initiative_decide.synchronise(tmp_path, NOW).failed
+    assert not synchronise(tmp_path).failed
     assert state(tmp_path)["status"] == "completed"

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from acp_core import model
-from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi
+from tests.protocols.governed.acting import open_folder, seen, step, synchronise
 from tests.protocols.governed.multi import NOW, begin, state
 
 LATER = NOW + timedelta(hours=2)
@@ -20,14 +19,14 @@ LATER = NOW + timedelta(hours=2)
 
 def stuck(root: Path, now: datetime = LATER) -> dict[str, model.Cause]:
     """The causes by their codes."""
-    opened = open_folder(str(root))
+    opened = open_folder(root)
     snapshot = opened.refresh(now)
     return {cause.code: cause for cause in opened.causes(DiagnosisContext(snapshot, Clock(now)))}
 
 
 def names(root: Path) -> set[str]:
     """What can be done."""
-    return {action.name for action in open_folder(str(root)).actions(LATER)}
+    return {action.name for action in open_folder(root).actions(LATER)}
 
 
 def change(root: Path, name: str, **more: object) -> None:
@@ -42,33 +41,33 @@ def test_a_barrier_that_the_coordinator_has_not_seen_reached(tmp_path: Path) -> 
     found = stuck(tmp_path)
     assert found["D10"].remedy == "coordinate"
     assert "all workstreams reached plan-sync" in found["D10"].headline
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     assert "D10" not in stuck(tmp_path)
 
 
 def test_a_gate_that_a_workstream_left_is_shut_until_the_coordinator_looks(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     change(tmp_path, "web", status="active", blocked_on=None, pending_phase_transition=None)
     (cause,) = stuck(tmp_path).values()
     assert (cause.code, cause.remedy) == ("D10", "coordinate")
     assert cause.headline == "The coordinator has not noticed that web left plan-sync"
     assert names(tmp_path) == {"coordinate"}
-    assert open_folder(str(tmp_path)).cards(LATER) == ()
-    initiative_decide.step(tmp_path, NOW)
+    assert open_folder(tmp_path).cards(LATER) == ()
+    step(tmp_path)
     assert "D10" not in stuck(tmp_path)
 
 
 def test_an_approval_that_moved_nobody(tmp_path: Path) -> None:
     begin(tmp_path)
     multi.all_ask(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     kept = state(tmp_path)["barriers"]
     approved = kept["plan-sync"] | {"status": "approved", "approved_at": making.AT}
     change(tmp_path, "", barriers=kept | {"plan-sync": approved})
     assert stuck(tmp_path)["D11"].remedy == "resync"
-    initiative_decide.synchronise(tmp_path, NOW)
+    synchronise(tmp_path)
     assert "D11" not in stuck(tmp_path)
 
 
@@ -127,7 +126,7 @@ def test_a_wrong_configuration_of_the_existing_layout_is_named(
     root = making.make_existing(tmp_path, "all_repos_accepted", hall=making.state())
     place = root / "agentxchain-multi.json"
     good = json.loads(place.read_text())
-    opened = open_folder(str(root))
+    opened = open_folder(root)
     assert "MULTI_CONFIG" not in {f.code for f in opened.refresh(LATER).findings}
     making.write(place, good | more)
     told = [f.message for f in opened.refresh(LATER).findings if f.code == "MULTI_CONFIG"]
@@ -136,8 +135,8 @@ def test_a_wrong_configuration_of_the_existing_layout_is_named(
 
 def test_a_wrong_configuration_of_an_initiative_is_named(tmp_path: Path) -> None:
     begin(tmp_path, ("auth",))
-    assert not open_folder(str(tmp_path)).refresh(LATER).findings
+    assert not seen(tmp_path, LATER).findings
     hooks = {"on_lunch": "x.sh"}
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",), hooks=hooks))
-    [finding] = open_folder(str(tmp_path)).refresh(LATER).findings
+    [finding] = seen(tmp_path, LATER).findings
     assert finding.code == "MULTI_CONFIG" and "on_lunch" in finding.message

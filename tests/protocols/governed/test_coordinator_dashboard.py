@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.write import initiative_decide
 from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.governed import multi, states
-from tests.protocols.governed.multi import NAMES, NOW, begin, ledger, state
+from tests.protocols.governed.acting import step
+from tests.protocols.governed.multi import NAMES, begin, ledger, state
 from tests.protocols.governed.test_engine_dashboard import act, dashboard, opened, until
 from tests.tui.screen import screen_lines
 
@@ -40,7 +40,7 @@ async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
             "the rest of it",
         )
         multi.asks(root, "web")
-        initiative_decide.step(root, NOW)
+        step(root)
         await until(pilot, lambda: shows("its cross-repo gate needs your approval"), "the gate")
         await pilot.press("f")
         await until(pilot, lambda: shows(" 1  Approve"), "the card")
@@ -57,7 +57,7 @@ async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
 async def test_a_failed_resync_is_mended_from_the_dashboard(tmp_path: Path) -> None:
     root = begin(tmp_path / "house", ("auth", "web"))
     multi.all_ask(root, ("auth", "web"))
-    initiative_decide.step(root, NOW)
+    step(root)
     place = root / "web/.agentxchain/state.json"
     good = place.read_bytes()
     place.write_bytes(good[:50])

@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.action import OutcomeState
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
 from tests.protocols.governed import house, making
-from tests.protocols.governed.acting import coordinator, initiative_actions
+from tests.protocols.governed.acting import (
+    acted,
+    initiative_actions,
+    open_folder,
+    refused,
+    seen,
+)
 from tests.protocols.governed.test_engine_actions import asked
 from tests.protocols.governed.test_engine_actions import stand_in as stand_in
 from tests.protocols.governed.test_read import NOW
@@ -31,15 +36,15 @@ def waiting(root: Path) -> Path:
 def test_without_that_program_nothing_is_offered(tmp_path: Path) -> None:
     root = waiting(tmp_path / "house")
     assert initiative_actions(str(root)) == []
-    (need,) = open_folder(str(root)).refresh(NOW).needs
+    (need,) = seen(root).needs
     assert need.code == "GATE" and need.action is None
-    assert coordinator(["step", str(root)]) == 2
+    refused("coordinator", "step", root)
 
 
 def test_the_gate_is_opened_by_it(tmp_path: Path, stand_in: Path) -> None:
     root = waiting(tmp_path / "house")
     before = {p: p.read_bytes() for p in root.rglob("*") if p.is_file()}
-    collaboration = open_folder(str(root))
+    collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
     assert [need.action for need in snapshot.needs] == ["approve_barrier"]
     cause = next(c for c in collaboration.causes(DiagnosisContext(snapshot, NOW)) if c.code == "D9")
@@ -54,19 +59,18 @@ def test_the_gate_is_opened_by_it(tmp_path: Path, stand_in: Path) -> None:
     assert {p: p.read_bytes() for p in root.rglob("*") if p.is_file()} == before
 
 
-def test_by_commands(tmp_path: Path, stand_in: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_by_commands(tmp_path: Path, stand_in: Path) -> None:
     root = str(waiting(tmp_path / "house"))
-    assert coordinator(["approve-barrier", root, "--dry-run"]) == 0
-    assert "runs: agentxchain multi approve-gate\n" in capsys.readouterr().out
-    assert coordinator(["approve-barrier", root]) == 2  # nobody decides
-    assert coordinator(["approve-barrier", root, "--as", "Ann", "--yes"]) == 0
-    assert coordinator(["step", root, "--json"]) == 0
-    assert coordinator(["resync", root]) == 0
+    assert "runs: agentxchain multi approve-gate\n" in acted(
+        "coordinator", "approve-barrier", root, "--dry-run"
+    )
+    refused("coordinator", "approve-barrier", root)  # nobody decides
+    acted("coordinator", "approve-barrier", root, "--as", "Ann", "--yes")
+    acted("coordinator", "step", root, "--json")
+    acted("coordinator", "resync", root)
     assert asked(stand_in) == [["multi", "approve-gate"], ["multi", "step"], ["multi", "resync"]]
     (stand_in.parent / "log.mode").write_text("--fail")
-    capsys.readouterr()
-    assert coordinator(["step", root]) == 2
-    assert "Cannot do that" in capsys.readouterr().err
+    assert "Cannot do that" in refused("coordinator", "step", root)
 
 
 def test_an_agent_opens_no_gate(
@@ -77,5 +81,5 @@ def test_an_agent_opens_no_gate(
     monkeypatch.setenv("ACP_GOVERNED_TURN", making.TURN)
     assert approve.preview(approve.inputs()).refused
     assert approve.perform(approve.inputs()).state is OutcomeState.REFUSED
-    assert coordinator(["approve-barrier", str(root), "--as", "Ann", "--yes"]) == 2
+    refused("coordinator", "approve-barrier", root, "--as", "Ann", "--yes")
     assert asked(stand_in) == []

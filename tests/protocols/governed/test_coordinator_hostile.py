@@ -13,11 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.acting import coordinator
+from tests.protocols.governed.acting import coordinator, open_folder, step
 from tests.protocols.governed.multi import NOW, begin, ledger, state
 
 NAMES = ("auth", "web")
@@ -40,13 +38,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
         root = begin(tmp_path_factory.mktemp("whole") / "house", NAMES)
         multi.all_ask(root, NAMES)
-        initiative_decide.step(root, NOW)
+        step(root)
     return root
 
 
 def look_and_act(root: Path) -> None:
     """Everything that reads or acts: it may refuse, it may not fail."""
-    opened = open_folder(str(root))
+    opened = open_folder(root)
     snapshot = opened.refresh(NOW)
     assert snapshot.protocol == "governed"
     list(opened.causes(DiagnosisContext(snapshot, Clock(NOW + timedelta(hours=9)))))

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read import own_writes
-from acp_core.protocols.governed.write import initiative_decide
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.acting import coordinator
+from tests.protocols.governed.acting import coordinator, open_folder, step
 from tests.protocols.governed.killing import killed_at
 from tests.protocols.governed.multi import NOW, approve, begin, ledger, state
 
@@ -30,7 +28,7 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
     """Approve, killed before every operation on files (every so manieth): what was seen then."""
     whole = begin(tmp_path / "whole", names)
     multi.all_ask(whole, names)
-    initiative_decide.step(whole, NOW)
+    step(whole)
     number, seen = 1, set()
     while True:
         root = tmp_path / str(number)
@@ -38,7 +36,7 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
         if not killed_at(number, root, lambda root=root: approve(root)):
             break
         left = own_writes.interrupted(root, own_writes.COORDINATOR_HOME)
-        snapshot = open_folder(str(root)).refresh(NOW)
+        snapshot = open_folder(root).refresh(NOW)
         codes = {finding.code for finding in snapshot.findings}
         if left:
             seen.add(f"{left.done} of {left.total}")
@@ -46,7 +44,7 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
             assert "INTERRUPTED" in codes and "BARRIER_CROSSED" not in codes
         else:
             assert len(phases(root, names)) == 1 and "BARRIER_CROSSED" not in codes
-        initiative_decide.step(root, NOW)
+        step(root)
         after = phases(root, names)
         assert len(after) == 1, (number, after)
         approved = state(root)["barriers"]["plan-sync"]["status"] == "approved"
@@ -91,7 +89,7 @@ def test_a_start_is_killed_before_each_operation(tmp_path: Path) -> None:
         left = own_writes.interrupted(root, own_writes.COORDINATOR_HOME)
         begun = (root / ".coordinator/state.json").exists() and not left
         assert start() == (2 if begun else 0)
-        initiative_decide.step(root, NOW)
+        step(root)
         assert [line["type"] for line in ledger(root)] == [
             "initiative_started", *["workstream_linked"] * 2
         ]  # fmt: skip

@@ -8,11 +8,18 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.acting import coordinator, initiative_actions
+from tests.protocols.governed.acting import (
+    acted,
+    coordinator,
+    initiative_actions,
+    open_folder,
+    refused,
+    seen,
+    step,
+)
 from tests.protocols.governed.multi import NAMES, NOW, approve, asks, begin, ledger, state
 
 YES = ("--by", "Ann", "--yes")
@@ -34,19 +41,19 @@ def without_times(value: dict[str, Any]) -> dict[str, Any]:
 
 def nothing(root: Path) -> None:
     begin(root)
-    initiative_decide.step(root, NOW)
+    step(root)
 
 
 def one_there(root: Path) -> None:
     begin(root)
     asks(root, "auth")
-    initiative_decide.step(root, NOW)
+    step(root)
 
 
 def gate_open(root: Path) -> None:
     begin(root)
     multi.all_ask(root)
-    initiative_decide.step(root, NOW)
+    step(root)
 
 
 def crossed(root: Path) -> None:
@@ -66,7 +73,7 @@ def resync_failed(root: Path) -> None:
     place.unlink()
     assert approve(root).failed
     place.write_bytes(good)
-    initiative_decide.step(root, NOW)
+    step(root)
 
 
 def completed(root: Path) -> None:
@@ -87,7 +94,7 @@ def test_what_the_ledger_tells_is_the_state_again(
 ) -> None:
     make(tmp_path)
     before, lines = lose(tmp_path, lost), len(ledger(tmp_path))
-    assert coordinator(["mend-state", str(tmp_path), *YES]) == 0
+    acted("coordinator", "mend-state", tmp_path, *YES)
     assert without_times(state(tmp_path)) == without_times(before)
     assert [line["type"] for line in ledger(tmp_path)][lines:] == ["coordinator_mended"]
     kept = list((tmp_path / ".coordinator").glob("state.json.damaged-*"))
@@ -99,7 +106,7 @@ def test_the_cure_is_offered_by_why_and_by_refusals_and_is_done_once(
 ) -> None:
     crossed(tmp_path)
     lose(tmp_path)
-    opened = open_folder(str(tmp_path))
+    opened = open_folder(tmp_path)
     snapshot = opened.refresh(NOW)
     cause = next(c for c in opened.causes(DiagnosisContext(snapshot, Clock(NOW))) if c.code == "A1")
     assert cause.remedy == "mend_state" in {each.name for each in initiative_actions(tmp_path)}
@@ -117,20 +124,15 @@ def test_the_cure_is_offered_by_why_and_by_refusals_and_is_done_once(
     assert "mend_state" not in {each.name for each in initiative_actions(tmp_path)}
 
 
-def test_a_lost_state_starts_no_second_initiative(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lost_state_starts_no_second_initiative(tmp_path: Path) -> None:
     begin(tmp_path)
     lose(tmp_path, None)
-    snapshot = open_folder(str(tmp_path)).refresh(NOW)
+    snapshot = seen(tmp_path, NOW)
     assert snapshot.headline == "its state is lost." and snapshot.turns == ()
-    capsys.readouterr()
-    assert coordinator(["status", str(tmp_path)]) == 0
-    told = capsys.readouterr().out
+    told = acted("coordinator", "status", tmp_path)
     assert ": lost\n  error: .coordinator/state.json is lost: acp governed coordinator" in told
     assert "  barrier " not in told
-    assert coordinator(["init", str(tmp_path), *YES]) == 2
-    assert "its state is lost" in capsys.readouterr().err
+    assert "its state is lost" in refused("coordinator", "init", tmp_path, *YES)
     assert not (tmp_path / ".coordinator/state.json").exists()
 
 
@@ -142,20 +144,17 @@ def test_an_approval_that_the_ledger_does_not_tell_of_is_none(tmp_path: Path) ->
     lines = [line for line in place.read_text().splitlines(keepends=True)
              if '"barrier_approved"' not in line and '"resync"' not in line]  # fmt: skip
     place.write_text("".join(lines))
-    assert coordinator(["mend-state", str(tmp_path), *YES]) == 0
+    acted("coordinator", "mend-state", tmp_path, *YES)
     assert state(tmp_path)["status"] == "blocked:barrier_crossed"
     assert state(tmp_path)["barriers"]["plan-sync"]["approved_at"] is None
 
 
-def test_a_damaged_ledger_makes_no_state(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_ledger_makes_no_state(tmp_path: Path) -> None:
     begin(tmp_path)
     lose(tmp_path)
     with (tmp_path / ".coordinator/ledger.jsonl").open("a") as log:
         log.write("{\n")
-    assert coordinator(["mend-state", str(tmp_path), *YES]) == 2
-    assert "its ledger, line" in capsys.readouterr().err
+    assert "its ledger, line" in refused("coordinator", "mend-state", tmp_path, *YES)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +170,6 @@ def test_a_failure_names_the_barrier_that_waits_for_it(
         "blocked_reason": {"category": "needs_human"},
     }  # fmt: skip
     making.write(tmp_path / "web/.agentxchain/state.json", failed)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     [line] = [each for each in ledger(tmp_path) if each["type"] == "workstream_failed"]
     assert line["barrier"] == barrier

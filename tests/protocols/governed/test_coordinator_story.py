@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.past import PastTurn
-from acp_core.protocols.governed.collaboration import Governed, open_folder
 from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.cli.support import Acp
 from tests.protocols.governed import house, making, multi
+from tests.protocols.governed.acting import Governed, open_folder, step, synchronise
 
 Told = tuple[str, str, int, str]
 
@@ -23,7 +23,7 @@ def now() -> datetime:
 
 
 def opened(root: Path) -> Governed:
-    found = open_folder(str(root))
+    found = open_folder(root)
     found.refresh(now())
     return found
 
@@ -41,11 +41,11 @@ def test_from_the_start_past_a_rejected_and_an_approved_barrier(tmp_path: Path) 
     working = [(name, "planning", 1, "") for name in multi.NAMES]
     assert turns(root) == working
     multi.asks(root, "web")
-    initiative_decide.step(root, now())
+    step(root, now())
     assert turns(root) == [("web", "planning", 1, "workstream_at_barrier"), *working[:2]]
     multi.asks(root, "auth")
     multi.asks(root, "gateway")
-    initiative_decide.step(root, now())
+    step(root, now())
     arrived = [(n, "planning", 1, "workstream_at_barrier") for n in ("web", "auth", "gateway")]
     assert turns(root) == [*arrived, ("you", "planning", 1, "")]
     initiative_decide.reject(root, Decision("plan-sync", "Ann", "No test plan."), ["web"], now())
@@ -67,7 +67,7 @@ def test_from_the_start_past_a_rejected_and_an_approved_barrier(tmp_path: Path) 
 def test_you_are_waited_for_until_a_failed_resync_is_mended(tmp_path: Path) -> None:
     root = multi.begin(tmp_path)
     multi.all_ask(root)
-    initiative_decide.step(root, now())
+    step(root, now())
     path = root / "web/.agentxchain/state.json"
     sound = path.read_bytes()
     path.write_bytes(b'{"status":')
@@ -75,7 +75,7 @@ def test_you_are_waited_for_until_a_failed_resync_is_mended(tmp_path: Path) -> N
     yours = [turn for turn in opened(root).story().turns if turn.participant == "you"]
     assert [turn.kind for turn in yours] == ["barrier_approved", "", ""]
     path.write_bytes(sound)
-    initiative_decide.synchronise(root, now())
+    synchronise(root, now())
     yours = [turn for turn in opened(root).story().turns if turn.participant == "you"]
     kinds = {turn.kind for turn in yours}
     assert kinds == {"barrier_approved", "resync", "workstream_recovered"}

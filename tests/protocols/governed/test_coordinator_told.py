@@ -11,7 +11,7 @@ import pytest
 from acp_core.protocols.governed.write import initiative_decide, initiative_opened
 from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.protocols.governed import making, multi, test_run_hooks
-from tests.protocols.governed.acting import coordinator, governed
+from tests.protocols.governed.acting import acted, refused, step
 from tests.protocols.governed.multi import NAMES, NOW, approve, asks, begin, ledger, state
 
 HOOK = """#!/bin/sh
@@ -44,7 +44,7 @@ def test_a_failure_names_the_next_barrier_where_its_own_phase_ends_at_none(tmp_p
     assert run["phase"] == "implementation"  # plan-sync is behind it, ship-sync ends a later phase
     failed = {"status": "blocked", "blocked_on": "human:no bulb", "blocked_reason": {}}
     making.write(tmp_path / "web/.agentxchain/state.json", run | failed)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     (line,) = [each for each in ledger(tmp_path) if each["type"] == "workstream_failed"]
     assert (line["workstream"], line["barrier"]) == ("web", "ship-sync")
 
@@ -59,7 +59,7 @@ def test_each_hook_runs_once_with_its_payload(tmp_path: Path) -> None:
     run = state(tmp_path, "web")
     failed = {"status": "blocked", "blocked_on": "human:no bulb", "blocked_reason": {}}
     making.write(tmp_path / "web/.agentxchain/state.json", run | failed)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     making.write(tmp_path / "web/.agentxchain/state.json", run)
     multi.all_ask(tmp_path, ("auth", "web"))
     approve(tmp_path)
@@ -68,7 +68,7 @@ def test_each_hook_runs_once_with_its_payload(tmp_path: Path) -> None:
         making.write(tmp_path / name / ".agentxchain/state.json", at_last)
     multi.all_ask(tmp_path, ("auth", "web"))
     approve(tmp_path)
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     assert ended(tmp_path) == [
         ("on_workstream_failed", "ok"), ("on_barrier_reached", "ok"),
         ("on_barrier_approved", "ok"), ("on_barrier_reached", "ok"),
@@ -105,30 +105,29 @@ def test_a_hook_that_fails_or_hangs_is_noted_and_stops_nothing(tmp_path: Path) -
     assert any("on_barrier_reached: failed: cannot" in told for told in done.warnings)
 
 
-def test_a_script_that_changed_since_it_was_seen_does_not_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_script_that_changed_since_it_was_seen_does_not_run(tmp_path: Path) -> None:
     path = script(tmp_path, "reached.sh")
     hooked(tmp_path, on_barrier_reached=path)
     script(tmp_path, "reached.sh", HOOK + "rm -rf /nowhere\n")
     multi.all_ask(tmp_path, ("auth", "web"))
-    done = initiative_decide.step(tmp_path, NOW)
+    done = step(tmp_path)
     assert ended(tmp_path) == [("on_barrier_reached", "not run")]
     assert "not allowed yet" in done.warnings[0]
     assert not (tmp_path / "seen-on_barrier_reached.json").exists()
-    assert coordinator(["trust", str(tmp_path)]) == 2  # nobody says who decides
-    assert coordinator(["trust", str(tmp_path), "--as", "Ann", "--yes"]) == 0
-    assert "1 of 1 scripts are allowed" in capsys.readouterr().out
+    refused("coordinator", "trust", tmp_path)  # nobody says who decides
+    assert "1 of 1 scripts are allowed" in acted(
+        "coordinator", "trust", tmp_path, "--as", "Ann", "--yes"
+    )
     initiative_decide.reject(tmp_path, Decision("", "Ann", "Again."), [], NOW)
     multi.all_ask(tmp_path, ("auth", "web"))
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     assert ended(tmp_path)[-1] == ("on_barrier_reached", "ok")
 
 
 def test_every_agent_is_told_of_the_others(tmp_path: Path) -> None:
     begin(tmp_path)
     asks(tmp_path, "auth", files_changed=["src/token.py", "src/|x\n# Heading"])
-    initiative_decide.step(tmp_path, NOW)
+    step(tmp_path)
     told = (tmp_path / ".coordinator/context/web/CROSS_REPO_CONTEXT.md").read_text()
     headings = [line[3:] for line in told.splitlines() if line.startswith("## ")]
     assert headings == [
@@ -173,7 +172,7 @@ def test_a_named_repository_is_cloned_on_its_branch(tmp_path: Path) -> None:
     described = multi.configuration(("auth",))
     described["workstreams"][0]["repo"] = origin.as_uri()
     making.write(root / "agentxchain-multi.json", described)
-    assert coordinator(["init", str(root), "--as", "Ann", "--yes"]) == 0
+    acted("coordinator", "init", root, "--as", "Ann", "--yes")
     assert multi.git(root / "auth", "branch", "--show-current") == "lamp"
     assert state(root, "auth")["super_run_id"] == multi.SUPER
     assert sorted(p.name for p in root.iterdir()) == [
@@ -186,14 +185,13 @@ def test_a_named_repository_is_cloned_on_its_branch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "repo", ["ext::sh -c touch% here", "-oProxyCommand=x", "fd::17", "ftp://x/y", "../nowhere", ""]
 )
-def test_an_address_that_could_run_something_is_refused(
-    tmp_path: Path, repo: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_address_that_could_run_something_is_refused(tmp_path: Path, repo: str) -> None:
     described = multi.configuration(("auth",))
     described["workstreams"][0]["repo"] = repo
     making.write(tmp_path / "agentxchain-multi.json", described)
-    assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
-    assert capsys.readouterr().err.startswith("error: workstream auth: ")
+    assert refused("coordinator", "init", tmp_path, "--as", "Ann", "--yes").startswith(
+        "error: workstream auth: "
+    )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["agentxchain-multi.json"]
 
 
@@ -217,38 +215,33 @@ def test_an_address_that_could_run_something_is_refused(
     ],
 )
 def test_a_configuration_that_must_not_be_acted_on_is_refused_in_one_line(
-    tmp_path: Path, change: making.Object, said: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, change: making.Object, said: str
 ) -> None:
     for name in NAMES:
         multi.repository(tmp_path / name)
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration() | change)
-    assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
-    told = capsys.readouterr().err
+    told = refused("coordinator", "init", tmp_path, "--as", "Ann", "--yes")
     assert said in told and told.count("\n") == 1 and "\x1b" not in told
     assert not (tmp_path / ".coordinator").exists()
 
 
-def test_a_repository_on_another_branch_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_repository_on_another_branch_is_refused(tmp_path: Path) -> None:
     multi.repository(tmp_path / "auth", "main")
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
-    assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
-    assert (
-        "auth is on branch main instead of lamp: git -C auth switch lamp" in capsys.readouterr().err
+    assert "auth is on branch main instead of lamp: git -C auth switch lamp" in refused(
+        "coordinator", "init", tmp_path, "--as", "Ann", "--yes"
     )
 
 
-def test_links_that_lead_out_are_not_followed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_links_that_lead_out_are_not_followed(tmp_path: Path) -> None:
     multi.repository(tmp_path / "elsewhere")
     root = tmp_path / "house"
     root.mkdir()
     os.symlink(tmp_path / "elsewhere", root / "auth")
     making.write(root / "agentxchain-multi.json", multi.configuration(("auth",)))
-    assert coordinator(["init", str(root), "--as", "Ann", "--yes"]) == 2
-    assert "leads out of the initiative" in capsys.readouterr().err
+    assert "leads out of the initiative" in refused(
+        "coordinator", "init", root, "--as", "Ann", "--yes"
+    )
     assert not (tmp_path / "elsewhere/.agentxchain").exists()
 
 
@@ -260,10 +253,10 @@ def test_to_wait_at_a_barrier_is_no_escalation_for_a_run_s_own_hooks(tmp_path: P
     described = multi.configuration(("auth",))
     described["workstreams"][0]["branch"] = "main"
     making.write(tmp_path / "house/agentxchain-multi.json", described)
-    assert coordinator(["init", str(tmp_path / "house"), "--as", "Ann", "--yes"]) == 0
-    assert governed(["trust", str(root), "--as", "Ann", "--yes"]) == 0
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("coordinator", "init", tmp_path / "house", "--as", "Ann", "--yes")
+    acted("trust", root, "--as", "Ann", "--yes")
+    acted("step", root)
+    acted("accept-turn", root)
     assert state(tmp_path / "house", "auth")["blocked_on"] == "barrier:plan-sync"
     assert state(tmp_path / "house")["barriers"]["plan-sync"]["status"] == "reached"
     assert [each["hook_phase"] for each in test_run_hooks.lines(log)] == ["after_acceptance"]

@@ -12,11 +12,10 @@ import pytest
 from pydantic import ValidationError
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot, Status
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read.own_writes import interrupted
-from acp_core.protocols.governed.write import dispatch
 from acp_core.protocols.governed.write.opened import json_document
 from tests.protocols.governed import making, playing
+from tests.protocols.governed.acting import acted, dispatch, open_folder, refused
 from tests.protocols.governed.test_engine_commands import start, state, told
 from tests.protocols.governed.test_read import NOW
 
@@ -24,7 +23,7 @@ PATIENCE = 60.0  # seconds that a scripted agent may take on a busy machine
 
 
 def actions(root: Path) -> dict[str, Action]:
-    return {each.name: each for each in open_folder(str(root)).actions(datetime.now(UTC))}
+    return {each.name: each for each in open_folder(root).actions(datetime.now(UTC))}
 
 
 def given(action: Action, **values: Any) -> Any:
@@ -47,7 +46,7 @@ def do(root: Path, name: str, **values: Any) -> Outcome:
 
 
 def seen(root: Path) -> Snapshot:
-    return open_folder(str(root)).refresh(datetime.now(UTC))
+    return open_folder(root).refresh(datetime.now(UTC))
 
 
 def stepped(root: Path) -> None:
@@ -139,7 +138,7 @@ def test_a_sloppy_result_is_corrected_and_a_careless_one_sent_back(tmp_path: Pat
 @pytest.mark.slow
 def test_what_was_interrupted_is_finished_on_a_human_s_word(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
-    dispatch.dispatch(root, None, datetime.now(UTC))
+    dispatch(root, now=datetime.now(UTC))
     raw = (root / "TALK.md").read_text(encoding="utf-8")
     write = {"path": "TALK.md", "verb": "append", "data": "one\n", "before": None, "size": len(raw)}
     left = {"what": "talk", "at": making.AT, "homes": [".agentxchain"], "writes": [write]}
@@ -157,7 +156,7 @@ def test_what_a_red_line_offers_for_an_interrupted_write_works(
     tmp_path: Path, changed: str
 ) -> None:
     root = start(tmp_path / "lamp")
-    dispatch.dispatch(root, None, datetime.now(UTC))
+    dispatch(root, now=datetime.now(UTC))
     talk, other = root / "TALK.md", root / "NOTES.md"
     size = len(talk.read_bytes())
     other.write_text("old", encoding="utf-8")
@@ -258,7 +257,6 @@ def test_a_run_of_the_existing_program_is_left_to_it(tmp_path: Path, stand_in: P
 def test_its_refusal_is_shown_and_our_own_runs_are_not_handed_over(
     tmp_path: Path, stand_in: Path
 ) -> None:
-    from tests.protocols.governed.acting import governed
     from tests.protocols.governed.test_engine_commands import YES
     from tests.protocols.governed.test_read import PENDING
 
@@ -270,8 +268,8 @@ def test_its_refusal_is_shown_and_our_own_runs_are_not_handed_over(
         OutcomeState.REFUSED,
         "agentxchain: Cannot do that",
     )
-    assert governed(["approve-transition", str(paused), *YES]) == 2
-    assert governed(["approve-transition", str(paused), "--dry-run"]) == 0
+    refused("approve-transition", paused, *YES)
+    acted("approve-transition", paused, "--dry-run")
     assert asked(stand_in) == [["approve-transition"]] * 2
     root = start(tmp_path / "lamp")
     stepped(root)
@@ -346,6 +344,6 @@ def test_what_is_typed_at_once_into_a_form_is_no_name(tmp_path: Path) -> None:
     waits = making.state(status="paused", pending_phase_transition=gate)
     for name, stands in (("turn", under_way), ("gate", waits)):
         root = making.make_run(tmp_path / name, of_state=stands)
-        for action in open_folder(str(root)).actions(NOW):
+        for action in open_folder(root).actions(NOW):
             fields = list(action.inputs.model_fields)
             assert "by" not in fields[:-1], (action.name, fields)

@@ -12,10 +12,9 @@ import pytest
 
 from acp_core.files.reading import Unreadable
 from acp_core.protocols.governed.acts.table import COMMANDS
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read import gates, repository, turn_files
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import governed
+from tests.protocols.governed.acting import acted, governed, open_folder, refused, seen
 from tests.protocols.governed.test_read import NOW, codes
 
 YES = ("--as", "olga", "--yes")
@@ -80,13 +79,12 @@ def test_a_whole_run_with_real_commits_by_commands_alone(tmp_path: Path) -> None
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     number: int,
 ) -> None:
     """A disk that fails once makes no decision of the run."""
     root = start(tmp_path / "lamp")
-    assert governed(["step", str(root)]) == 0
+    acted("step", root)
     bytes_before = (root / ".agentxchain/decision-ledger.jsonl").read_bytes()
     read = gates.read_bounded
 
@@ -97,19 +95,16 @@ def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
 
     with monkeypatch.context() as disk:
         disk.setattr(gates, "read_bounded", failing)
-        capsys.readouterr()
-        assert governed(["accept-turn", str(root)]) == 2
-        said = capsys.readouterr().err
+        said = refused("accept-turn", root)
         assert said.count("\n") == 1 and "SYSTEM_SPEC.md: input/output error" in said
         assert (root / ".agentxchain/decision-ledger.jsonl").read_bytes() == bytes_before
-        doubted = {gate.label: gate.met for gate in open_folder(str(root)).refresh(NOW).gates}
+        doubted = {gate.label: gate.met for gate in seen(root).gates}
         assert doubted[".planning/SYSTEM_SPEC.md"] is None
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("accept-turn", root)
     with monkeypatch.context() as disk:
         disk.setattr(gates, "read_bounded", failing)
-        assert governed(["approve-transition", str(root), *YES]) == 2
-        assert "cannot be read now" in capsys.readouterr().err
-    assert governed(["approve-transition", str(root), *YES]) == 0
+        assert "cannot be read now" in refused("approve-transition", root, *YES)
+    acted("approve-transition", root, *YES)
 
 
 def test_a_git_that_does_not_answer_now_fails_no_turn(
@@ -142,10 +137,10 @@ def test_a_git_that_does_not_answer_now_fails_no_turn(
 
 
 def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = start(tmp_path / "lamp")
-    assert governed(["step", str(root)]) == 0
+    acted("step", root)
     before, read = run_files(root), turn_files.read_bounded
 
     def failing(path: Path, limit: int) -> bytes:
@@ -155,12 +150,10 @@ def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
 
     with monkeypatch.context() as disk:
         disk.setattr(turn_files, "read_bounded", failing)
-        capsys.readouterr()
-        assert governed(["accept-turn", str(root)]) == 2
-        said = capsys.readouterr().err
+        said = refused("accept-turn", root)
         assert "CONTEXT.md: input/output error. Try again" in said, said
     assert run_files(root) == before
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("accept-turn", root)
 
 
 def run_files(root: Path) -> dict[str, bytes]:
@@ -169,28 +162,25 @@ def run_files(root: Path) -> dict[str, bytes]:
     return {each.name: each.read_bytes() for each in home.iterdir() if each.is_file()}
 
 
-def test_what_fails_is_mended_or_rejected_and_the_attempts_run_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_fails_is_mended_or_rejected_and_the_attempts_run_out(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp", pm="careless")
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 2
-    assert "must raise at least one objection" in capsys.readouterr().err
+    acted("step", root)
+    assert "must raise at least one objection" in refused("accept-turn", root)
     [turn] = state(root)["active_turns"].values()
     assert turn["status"] == "failed_acceptance"
-    assert "TURN_FAILED" in codes(open_folder(str(root)).refresh(NOW))
-    assert governed(["reject-turn", str(root), "--reason", "No objection", *YES]) == 0
+    assert "TURN_FAILED" in codes(seen(root))
+    acted("reject-turn", root, "--reason", "No objection", *YES)
     [kept] = (root / ".agentxchain/dispatch/rejected").iterdir()
     assert json.loads(kept.read_text())["objections"] == []
-    assert governed(["step", str(root)]) == 0  # its second attempt is better
+    acted("step", root)  # its second attempt is better
     prompt = root / ".agentxchain/dispatch/turns" / turn["turn_id"] / "PROMPT.md"
     assert "Attempt 1 was rejected: No objection" in prompt.read_text(encoding="utf-8")
-    assert governed(["reject-turn", str(root), "--reason", "Dull", *YES]) == 0
+    acted("reject-turn", root, "--reason", "Dull", *YES)
     assert state(root)["blocked_on"] == "escalation:retries-exhausted:pm"
-    assert governed(["step", str(root)]) == 2
-    assert governed(["unblock", str(root), "--comment", "Once more", *YES]) == 0
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
+    refused("step", root)
+    acted("unblock", root, "--comment", "Once more", *YES)
+    acted("step", root)
+    acted("accept-turn", root)
     assert state(root)["status"] == "paused"
     kinds = [
         line.get("type") or line.get("decision") for line in told(root, "decision-ledger.jsonl")
@@ -198,25 +188,21 @@ def test_what_fails_is_mended_or_rejected_and_the_attempts_run_out(
     assert kinds[:3] == ["turn_rejected", "turn_rejected", "escalation_resolved"]
 
 
-def test_a_change_that_was_not_declared_is_found(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_change_that_was_not_declared_is_found(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp", pm="sneaky", dev="sneaky")
     config = json.loads((root / "agentxchain.json").read_text("utf-8"))
     config["roles"]["pm"]["write_authority"] = "review_only"
     making.write(root / "agentxchain.json", config)
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 2
-    assert "review_only role modified product files" in capsys.readouterr().err
-    assert governed(["accept-turn", str(root), "--exclude", "src/secret.py"]) == 0
+    acted("step", root)
+    assert "review_only role modified product files" in refused("accept-turn", root)
+    acted("accept-turn", root, "--exclude", "src/secret.py")
     assert told(root, "history.jsonl")[0]["observed_artifact"]["excluded"] == ["src/secret.py"]
-    assert governed(["approve-transition", str(root), *YES]) == 0
+    acted("approve-transition", root, *YES)
     (root / "src/secret.py").unlink()
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 2
-    assert "Undeclared file changes detected" in capsys.readouterr().err
-    assert governed(["correct", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("step", root)
+    assert "Undeclared file changes detected" in refused("accept-turn", root)
+    acted("correct", root)
+    acted("accept-turn", root)
     assert "src/secret.py" in told(root, "history.jsonl")[1]["files_changed"]
 
 
@@ -241,29 +227,29 @@ def test_corrections_are_offered_and_applied_only_on_a_human_s_word(
 def test_a_gate_that_is_not_met_stops_a_run_that_does_not_progress(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
     for turn in range(3):
-        assert governed(["step", str(root)]) == 0
+        acted("step", root)
         (root / ".planning/PM_SIGNOFF.md").write_text("# PM Signoff\n\nApproved: NO\n")
         staged = next((root / ".agentxchain/staging").glob("*/turn-result.json"))
         planned = [] if turn else [".planning/ROADMAP.md", ".planning/SYSTEM_SPEC.md"]
         result = json.loads(staged.read_text()) | {"files_changed": planned}
         staged.write_text(json.dumps(result))
-        assert governed(["accept-turn", str(root)]) == 0
+        acted("accept-turn", root)
         assert state(root)["non_progress_count"] == turn + 1
         if turn < 2:
             assert state(root)["status"] == "active"
-            assert "GATE_FAILED" in codes(open_folder(str(root)).refresh(NOW))
+            assert "GATE_FAILED" in codes(seen(root))
     assert state(root)["blocked_on"] == "non_progress:planning_signoff"
     assert state(root)["blocked_reason"]["category"] == "non_progress"
 
 
 def test_a_rejected_gate_tells_the_next_agent_what_is_missing(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
-    assert governed(["reject", str(root), *YES]) == 2  # it must say why
-    assert governed(["reject", str(root), "--comment", "No switch is planned.", *YES]) == 0
+    acted("step", root)
+    acted("accept-turn", root)
+    refused("reject", root, *YES)  # it must say why
+    acted("reject", root, "--comment", "No switch is planned.", *YES)
     assert state(root)["status"] == "active"
-    assert governed(["step", str(root), "--no-run"]) == 0
+    acted("step", root, "--no-run")
     context = next((root / ".agentxchain/dispatch/turns").glob("*/CONTEXT.md"))
     assert "No switch is planned." in context.read_text(encoding="utf-8")
 
@@ -274,7 +260,7 @@ def test_a_program_that_comes_to_nothing_can_be_started_again(
     root = start(tmp_path / "lamp", pm="fails")
     assert governed(["step", str(root)]) == 1
     assert "no such model" in capsys.readouterr().out
-    opened = open_folder(str(root))
+    opened = open_folder(root)
     snapshot = opened.refresh(NOW)
     assert "TURN_GHOST" in codes(snapshot)
     [printed] = [each.id for each in snapshot.documents if each.id.endswith("stderr.log")]
@@ -287,49 +273,37 @@ def test_a_program_that_comes_to_nothing_can_be_started_again(
     assert governed(["accept-turn", str(root)]) == 0  # what was edited in between is not its own
 
 
-def test_a_goal_that_the_other_program_would_not_open_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_goal_that_the_other_program_would_not_open_is_refused(tmp_path: Path) -> None:
     root = playing.repository(tmp_path / "lamp")
-    assert governed(["init", str(root), "--goal", "x" * 501]) == 2
-    assert "the goal is longer than 500 characters" in capsys.readouterr().err
+    assert "the goal is longer than 500 characters" in refused("init", root, "--goal", "x" * 501)
     assert not (root / "agentxchain.json").exists()
-    assert governed(["init", str(root), "--goal", "x" * 500]) == 0
+    acted("init", root, "--goal", "x" * 500)
 
 
-def test_objections_are_followed_from_raised_to_resolved(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_objections_are_followed_from_raised_to_resolved(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
-    assert governed(["step", str(root)]) == 0
-    capsys.readouterr()
-    assert governed(["step", str(root)]) == 2  # its result waits
-    assert "the result of pm is staged: accept or reject it" in capsys.readouterr().err
-    assert governed(["step", str(root), "--role", "dev"]) == 2
-    assert "Turn already assigned" in capsys.readouterr().err
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("step", root)
+    assert "the result of pm is staged: accept or reject it" in refused("step", root)
+    assert "Turn already assigned" in refused("step", root, "--role", "dev")
+    acted("accept-turn", root)
     words = ["objection", str(root), "--id", "OBJ-001", "--comment", "It is big enough", *YES]
-    assert governed([*words[:3], "OBJ-9", *words[4:]]) == 2
+    refused(*words[:3], "OBJ-9", *words[4:])
     assert governed(words) == 0
     assert governed(words) == 2
-    [objection] = (p for p in open_folder(str(root)).refresh(NOW).panels if p.id == "objections")
+    [objection] = (p for p in seen(root).panels if p.id == "objections")
     assert objection.rows[0].cells[2] == "resolved by human"
     assert objection.rows[0].cells[6] == "olga"
 
 
-def test_only_a_human_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_a_human_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = start(tmp_path / "lamp")
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("step", root)
+    acted("accept-turn", root)
     before = state(root)
-    assert governed(["approve-transition", str(root)]) == 2  # nobody can be asked here
-    assert governed(["approve-transition", str(root), "--yes"]) == 2  # nor is it said who
+    refused("approve-transition", root)  # nobody can be asked here
+    refused("approve-transition", root, "--yes")  # nor is it said who
     monkeypatch.setenv("ACP_GOVERNED_TURN", "turn_1")
-    capsys.readouterr()
-    assert governed(["approve-transition", str(root), *YES]) == 2
-    assert "only a human can decide" in capsys.readouterr().err
+    assert "only a human can decide" in refused("approve-transition", root, *YES)
     assert state(root) == before
 
 
@@ -391,16 +365,16 @@ def test_a_human_takes_a_turn_by_hand_in_a_run_of_the_other_program(
     config = making.config()
     config["gates"]["planning_done"] = {"requires_human_approval": False}
     making.write(root / "agentxchain.json", config)
-    assert governed(["step", str(root)]) == 0
-    snapshot = open_folder(str(root)).refresh(NOW)
+    acted("step", root)
+    snapshot = seen(root)
     assert [turn.participant for turn in snapshot.turns] == ["pm"]
     assert "TURN_LOST" not in codes(snapshot)
-    assert governed(["step", str(root)]) == 2
+    refused("step", root)
     [turn] = state(root)["active_turns"].values()
     ids = {"run_id": turn["run_id"], "turn_id": turn["turn_id"]}
     path = root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json"
     making.write(path, making.result(**ids))
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("accept-turn", root)
     after = state(root)
     assert (after["status"], after["phase"]) == ("active", "implementation")  # nobody is asked
     assert after["budget_reservations"] == reserved["budget_reservations"]

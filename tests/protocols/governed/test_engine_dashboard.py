@@ -15,12 +15,12 @@ from acp_core.model import Snapshot
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.protocols.governed.conduct.adapters import take
-from acp_core.protocols.governed.write import accept, dispatch
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.documents import Documents
 from tests.protocols.governed import making
+from tests.protocols.governed.acting import accept, dispatch
 from tests.protocols.governed.test_engine_commands import start, state, told
 from tests.tui.screen import screen_lines
 from tests.tui.stage import until
@@ -70,9 +70,9 @@ async def act(pilot: Pilot[Any], app: AcpApp, root: Path, name: str) -> str:
 
 async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
-    given = dispatch.dispatch(root, None, datetime.now(UTC))
+    given = dispatch(root, now=datetime.now(UTC))
     assert take(root, given.turn_id).staged
-    accept.accept(root, None, datetime.now(UTC))
+    accept(root, now=datetime.now(UTC))
     app = dashboard(tmp_path, root)
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot, app)

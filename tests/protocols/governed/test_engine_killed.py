@@ -11,10 +11,19 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read.own_writes import interrupted
-from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.init import Wish, initialise
+from tests.protocols.governed.acting import (
+    accept,
+    approve_gate,
+    dispatch,
+    escalate,
+    recover,
+    reject_gate,
+    reject_turn,
+    seen,
+    unblock,
+)
 from tests.protocols.governed.killing import killed_at
 from tests.protocols.governed.test_engine_commands import start, state
 
@@ -54,8 +63,8 @@ def survives(tmp_path: Path, root: Path, work: Callable[[Path], object]) -> None
         shutil.copytree(root, one)
         killed = killed_at(number, one, lambda one=one: work(one))  # type: ignore[misc]
         left = interrupted(one)
-        open_folder(str(one)).refresh(NOW)  # reading it in between is no trouble
-        decide.recover(one, NOW)
+        seen(one, NOW)  # reading it in between is no trouble
+        recover(one, NOW)
         found = shape(one)
         assert found in (before, after), f"killed before operation {number}"
         assert interrupted(one) is None
@@ -72,11 +81,11 @@ def survives(tmp_path: Path, root: Path, work: Callable[[Path], object]) -> None
 def accepted(tmp_path: Path) -> Path:
     """A run whose first gate waits."""
     root = start(tmp_path / "lamp")
-    given = dispatch.dispatch(root, None, NOW)
+    given = dispatch(root, now=NOW)
     from acp_core.protocols.governed.conduct.adapters import take
 
     assert take(root, given.turn_id).staged
-    accept.accept(root, None, NOW)
+    accept(root, now=NOW)
     return root
 
 
@@ -84,39 +93,39 @@ def accepted(tmp_path: Path) -> Path:
 def test_approving_a_gate(tmp_path: Path) -> None:
     root = accepted(tmp_path)
     survives(
-        tmp_path, root, lambda one: decide.approve(one, "phase_transition", "olga", "Good.", NOW)
+        tmp_path, root, lambda one: approve_gate(one, "phase_transition", "olga", "Good.", NOW)
     )
 
 
 @pytest.mark.slow
 def test_a_step(tmp_path: Path) -> None:
-    survives(tmp_path, start(tmp_path / "lamp"), lambda one: dispatch.dispatch(one, None, NOW))
+    survives(tmp_path, start(tmp_path / "lamp"), lambda one: dispatch(one, now=NOW))
 
 
 @pytest.mark.slow
 def test_accepting_and_rejecting_a_turn(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
-    given = dispatch.dispatch(root, None, NOW)
+    given = dispatch(root, now=NOW)
     from acp_core.protocols.governed.conduct.adapters import take
 
     assert take(root, given.turn_id).staged
     (tmp_path / "a").mkdir()
-    survives(tmp_path / "a", root, lambda one: accept.accept(one, None, NOW))
+    survives(tmp_path / "a", root, lambda one: accept(one, now=NOW))
     (tmp_path / "b").mkdir()
-    survives(tmp_path / "b", root, lambda one: decide.reject_turn(one, None, "olga", "Dull", NOW))
+    survives(tmp_path / "b", root, lambda one: reject_turn(one, "Dull", by="olga", now=NOW))
 
 
 @pytest.mark.slow
 def test_rejecting_a_gate_escalating_and_unblocking(tmp_path: Path) -> None:
     root = accepted(tmp_path)
     (tmp_path / "a").mkdir()
-    survives(tmp_path / "a", root, lambda one: decide.reject_gate(one, "olga", "No switch.", NOW))
-    decide.reject_gate(root, "olga", "No switch.", NOW)
+    survives(tmp_path / "a", root, lambda one: reject_gate(one, "No switch.", "olga", NOW))
+    reject_gate(root, "No switch.", "olga", NOW)
     (tmp_path / "b").mkdir()
-    survives(tmp_path / "b", root, lambda one: decide.escalate(one, "Legal", "", "olga", NOW))
-    decide.escalate(root, "Legal", "", "olga", NOW)
+    survives(tmp_path / "b", root, lambda one: escalate(one, "Legal", by="olga", now=NOW))
+    escalate(root, "Legal", by="olga", now=NOW)
     (tmp_path / "c").mkdir()
-    survives(tmp_path / "c", root, lambda one: decide.unblock(one, "olga", "Settled.", NOW))
+    survives(tmp_path / "c", root, lambda one: unblock(one, "olga", "Settled.", NOW))
 
 
 @pytest.mark.slow
@@ -135,8 +144,8 @@ def test_starting_a_run(tmp_path: Path) -> None:
             assert "already contains" in str(error)  # it was done before it was killed
         assert interrupted(root) is None
         assert state(root)["status"] == "idle"
-        assert not open_folder(str(root)).refresh(NOW).findings
-        dispatch.dispatch(root, None, NOW)
+        assert not seen(root, NOW).findings
+        dispatch(root, now=NOW)
         if not killed:
             return
     raise AssertionError("it never ends")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import governed
+from tests.protocols.governed.acting import acted
 from tests.protocols.governed.test_engine_commands import YES, state, told
 
 
@@ -25,7 +25,7 @@ def at_once(commands: list[list[str]]) -> list[int]:
 
 def test_one_turn_is_given_out_although_three_ask_for_it(tmp_path: Path) -> None:
     root = playing.repository(tmp_path / "lamp")
-    assert governed(["init", str(root)]) == 0
+    acted("init", root)
     codes = at_once([["step", str(root)]] * 3)
     assert sorted(codes) == [0, 2, 2]
     assert len(state(root)["active_turns"]) == 1
@@ -37,7 +37,7 @@ def test_one_turn_is_given_out_although_three_ask_for_it(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_no_word_is_lost(tmp_path: Path) -> None:
     root = playing.repository(tmp_path / "lamp")
-    assert governed(["init", str(root)]) == 0
+    acted("init", root)
     words = [f"word-{number}-said" for number in range(12)]
     assert set(at_once([["talk", str(root), "--text", word] for word in words])) == {0}
     talk = (root / "TALK.md").read_text(encoding="utf-8")
@@ -47,9 +47,9 @@ def test_no_word_is_lost(tmp_path: Path) -> None:
 def test_a_gate_is_opened_once(tmp_path: Path) -> None:
     root = playing.repository(tmp_path / "lamp")
     line = playing.agent(tmp_path / "bin")
-    assert governed(["init", str(root), "--agent", f"pm={line}"]) == 0
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("init", root, "--agent", f"pm={line}")
+    acted("step", root)
+    acted("accept-turn", root)
     codes = at_once([["approve-transition", str(root), *YES]] * 2)
     assert sorted(codes) == [0, 2]
     kinds = [line.get("type") for line in told(root, "decision-ledger.jsonl")]

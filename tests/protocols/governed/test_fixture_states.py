@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from acp_core import model
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import house, making, test_stuck
+from tests.protocols.governed.acting import open_folder
 from tests.protocols.governed.making import TURN, Object
 from tests.protocols.governed.test_read import rows
 
@@ -253,7 +253,7 @@ PLACES = {
 
 def looked(root: Path) -> tuple[model.Snapshot, tuple[str, ...]]:
     """What is read, and the causes of its standing still."""
-    opened = open_folder(str(root))
+    opened = open_folder(root)
     snapshot = opened.refresh(NOW)
     causes = opened.causes(DiagnosisContext(snapshot, Clock(NOW)))
     return snapshot, tuple(":".join(cause.key.split(":")[:2]) for cause in causes)

@@ -17,17 +17,29 @@ from acp_core import model
 from acp_core.diagnosis import actions, engine
 from acp_core.files.transaction import JOURNAL
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read import initiative
 from acp_core.protocols.governed.read.initiative import read_initiative
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import obj
-from acp_core.protocols.governed.write import accept, decide, dispatch, initiative_decide
+from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.initiative_decide import Decision
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.acting import (
+    accept,
+    approve_gate,
+    dispatch,
+    escalate,
+    open_folder,
+    recover,
+    reject_gate,
+    reject_turn,
+    step,
+    synchronise,
+    unblock,
+)
 from tests.protocols.governed.making import Object
 from tests.protocols.governed.playing import acp
 
@@ -53,10 +65,10 @@ def begun(root: Path) -> Path:
         "## Purpose\n\nLight.\n\n## Interface\n\nA switch.\n\n## Acceptance Tests\n\nIt lights.\n"
     )
     files = [f".planning/{name}.md" for name in ("PM_SIGNOFF", "ROADMAP", "SYSTEM_SPEC")]
-    dispatch.dispatch(root, None, NOW)
+    dispatch(root)
     take(root, files_changed=[], phase_transition_request="implementation")
-    accept.accept(root, None, NOW, files)
-    decide.approve(root, "", "Ann", "", NOW)
+    accept(root, excluded=files)
+    approve_gate(root)
     return root
 
 
@@ -72,13 +84,13 @@ def take(root: Path, **more: object) -> None:
 
 def looked_at(root: Path) -> tuple[model.Snapshot, tuple[model.Cause, ...]]:
     """The Snapshot of a run and why it does not go on."""
-    collaboration = open_folder(str(root))
+    collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
     return snapshot, engine.diagnose(collaboration, DiagnosisContext(snapshot, Clock(NOW)))
 
 
 def offered(root: Path) -> set[str]:
-    collaboration = open_folder(str(root))
+    collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
     found = actions.actions(collaboration, snapshot, NOW)
     return {each.name for each in found if not each.personal}
@@ -123,12 +135,12 @@ def test_a_lost_state_is_brought_back_as_acp_wrote_it(tmp_path: Path, damage: st
 def acts(root: Path) -> list[Callable[[], object]]:
     """What may not be done over damage."""
     return [
-        lambda: dispatch.dispatch(root, None, NOW),
-        lambda: accept.accept(root, None, NOW),
-        lambda: decide.approve(root, "", "Ann", "", NOW),
-        lambda: decide.reject_gate(root, "Ann", "No", NOW),
-        lambda: decide.unblock(root, "Ann", "", NOW),
-        lambda: decide.escalate(root, "Stop", "", "Ann", NOW),
+        lambda: dispatch(root),
+        lambda: accept(root),
+        lambda: approve_gate(root),
+        lambda: reject_gate(root, "No"),
+        lambda: unblock(root),
+        lambda: escalate(root, "Stop"),
     ]
 
 
@@ -156,7 +168,7 @@ def test_without_a_copy_the_state_is_made_again_from_the_logs(tmp_path: Path) ->
     kept = ("run_id", "phase", "status", "last_completed_turn_id", "turn_sequence", "provenance",
             "phase_gate_status", "phase_entered_at", "created_at", "next_recommended_role")  # fmt: skip
     assert {k: after[k] for k in kept} == {k: before[k] for k in kept}
-    assert dispatch.dispatch(root, None, NOW).role == "dev"
+    assert dispatch(root).role == "dev"
     assert looked_at(root)[0].verdict != model.Verdict.INVALID
 
 
@@ -169,7 +181,7 @@ def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
         asks: Object = {"phase_transition_request": "verification"}
         change = root / "src/lamp.py"
         change.parent.mkdir()
-        dispatch.dispatch(root, None, NOW)
+        dispatch(root)
         change.write_text("LIGHT = 1\n")
         (root / ".planning/IMPLEMENTATION_NOTES.md").write_text(
             "## Changes\n\nThe lamp.\n\n## Verification\n\nIt lights.\n"
@@ -182,11 +194,11 @@ def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
             asks = {"phase_transition_request": None, "status": "needs_human",
                     "needs_human_reason": "Which?"}  # fmt: skip
         take(root, **more, **asks)
-        accept.accept(root, None, NOW)
+        accept(root)
     if moment in ("rejected",):
-        decide.reject_gate(root, "Ann", "No test", NOW)
+        reject_gate(root, "No test")
     if moment == "completed":
-        decide.approve(root, "", "Ann", "", NOW)
+        approve_gate(root)
         now = state(root) | {"status": "completed"}
         event = {"event_type": "run_completed", "run_id": now["run_id"], "phase": now["phase"],
                  "status": "completed", "timestamp": making.AT, "turn": None, "payload": {}}  # fmt: skip
@@ -196,7 +208,7 @@ def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
     before = state(root)
     (root / STATE).write_text("{")
     multi.unseal(root)
-    decide.recover(root, NOW)
+    recover(root)
     after = state(root)
     for key in ("run_id", "phase", "status", "blocked_on", "pending_run_completion"):
         assert after.get(key) == before.get(key), key
@@ -207,7 +219,7 @@ def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
 
 def test_a_repository_without_any_run_just_begins(tmp_path: Path) -> None:
     making.write(tmp_path / "agentxchain.json", making.config())
-    assert dispatch.dispatch(tmp_path, None, NOW).begun
+    assert dispatch(tmp_path).begun
 
 
 def test_a_log_with_a_broken_line_is_named_by_why_and_by_every_refusal(tmp_path: Path) -> None:
@@ -231,7 +243,7 @@ def crossed(root: Path) -> Path:
     """Web is held at the barrier, and somebody takes it across."""
     multi.begin(root)
     multi.asks(root, "web")
-    initiative_decide.step(root, NOW)
+    step(root)
     held = state(root / "web")
     assert held["blocked_on"] == "barrier:plan-sync"
     more = {"status": "active", "phase": "implementation", "blocked_on": None,
@@ -266,11 +278,11 @@ def test_a_workstream_past_a_shut_barrier_does_nothing_until_it_is_back(tmp_path
 
 def test_no_gate_of_the_initiative_opens_while_one_is_past_a_shut_barrier(tmp_path: Path) -> None:
     root = crossed(tmp_path)
-    initiative_decide.step(root, NOW)
+    step(root)
     for act in (
         lambda: multi.approve(root, "plan-sync"),
         lambda: initiative_decide.reject(root, Decision("plan-sync", "Ann", "No"), (), NOW),
-        lambda: initiative_decide.synchronise(root, NOW),
+        lambda: synchronise(root),
     ):
         with pytest.raises(Refused, match="web crossed the unapproved barrier plan-sync"):
             act()
@@ -297,7 +309,7 @@ def test_the_lost_state_of_a_workstream_is_mended_by_its_coordinator(tmp_path: P
     (web / STATE).unlink()
     multi.unseal(web)
     with pytest.raises(Refused, match="mend-workstream --workstream web"):
-        dispatch.dispatch(web, None, NOW)
+        dispatch(web)
     refused = acp("recover", str(web))
     assert refused.code == 2 and "mend-workstream --workstream web" in refused.err
     cured(web, next(each for each in looked_at(web)[1] if each.code == "A1"))
@@ -322,7 +334,7 @@ def test_a_turn_for_an_unknown_runtime_is_not_assigned(tmp_path: Path, kind: str
     _, causes = looked_at(root)
     assert "the runtime “manual-dev” of dev is" in " ".join(each.headline for each in causes)
     assert "step" not in offered(root) and "escalate" in offered(root)
-    assert dispatch.dispatch(root, "qa", NOW).role == "qa"  # whose runtime is known
+    assert dispatch(root, "qa").role == "qa"  # whose runtime is known
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -333,7 +345,7 @@ def test_a_repository_of_another_account_is_not_taken_for_none(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     root = begun(tmp_path / "run")
-    dispatch.dispatch(root, None, NOW)
+    dispatch(root)
     take(root, status="completed", phase_transition_request=None, files_changed=["src/lamp.py"],
          artifact={"type": "workspace", "ref": None})  # fmt: skip
     for name in ("src/lamp.py", "src/undeclared.py"):
@@ -342,16 +354,16 @@ def test_a_repository_of_another_account_is_not_taken_for_none(
     subprocess.run(["chown", "-R", "12345", root], check=True)
     refusal = f"git config --global --add safe.directory {root}"
     with pytest.raises(Refused, match=refusal):
-        accept.accept(root, None, NOW)
+        accept(root)
     with pytest.raises(Refused, match=refusal):
-        dispatch.dispatch(root, None, NOW)
+        dispatch(root)
     _, causes = looked_at(root)
     cause = next(each for each in causes if "git refuses" in each.headline)
     assert cause.advice == refusal
     assert not offered(root) & {"step", "accept_turn"} and "escalate" in offered(root)
     subprocess.run(shlex.split(cause.advice), check=True)
     with pytest.raises(Refused, match=r"Undeclared file changes detected .*src/undeclared\.py"):
-        accept.accept(root, None, NOW)
+        accept(root)
 
 
 def test_an_empty_folder_named_git_is_no_repository(tmp_path: Path) -> None:
@@ -360,7 +372,7 @@ def test_an_empty_folder_named_git_is_no_repository(tmp_path: Path) -> None:
     root.mkdir()
     initialise(root, Wish("Lamp", "Light"), NOW)
     (tmp_path / ".git").mkdir()
-    dispatch.dispatch(root, None, NOW)
+    dispatch(root)
     _, causes = looked_at(root)
     assert not [each for each in causes if "git refuses" in each.headline]
     (tmp_path / ".git/config").touch()  # something is left of what may have been one
@@ -371,7 +383,7 @@ def test_a_broken_repository_is_not_taken_for_none(tmp_path: Path) -> None:
     root = begun(tmp_path)
     (root / ".git/HEAD").unlink()
     with pytest.raises(Refused, match=r"git refuses to read the repository .*: not a git repo"):
-        dispatch.dispatch(root, None, NOW)
+        dispatch(root)
 
 
 def hindered(root: Path) -> set[str]:
@@ -470,13 +482,13 @@ def test_a_migrated_run_gets_its_id_with_its_first_step(tmp_path: Path) -> None:
     assert acp("unblock", str(root), *BY).code == 0
     (cause,) = (each for each in looked_at(root)[1] if each.code == "A2")
     assert (cause.headline, cause.remedy) == ("The run has started but has no id", "step")
-    turn = dispatch.dispatch(root, None, NOW).turn_id
+    turn = dispatch(root).turn_id
     now = state(root)
     assert now["run_id"].startswith("run_") and now["active_turns"][turn]["run_id"] == now["run_id"]
     bundle = root / f".agentxchain/dispatch/turns/{turn}/ASSIGNMENT.json"
     assert json.loads(bundle.read_text())["run_id"] == now["run_id"]
     take(root, files_changed=[])
-    assert accept.accept(root, None, NOW).status in ("active", "paused")
+    assert accept(root).status in ("active", "paused")
     assert looked_at(root)[0].verdict != model.Verdict.INVALID
 
 
@@ -487,8 +499,8 @@ def test_a_turn_that_was_given_out_without_an_id_gets_one_when_it_is_given_out_a
     root = migrated(tmp_path, status="active", blocked_on=None, active_turns={making.TURN: turn})
     (cause,) = (each for each in looked_at(root)[1] if each.code == "A2")
     assert cause.remedy == "reject_turn"
-    decide.reject_turn(root, None, "Ann", "It bears no id", NOW)
-    dispatch.dispatch(root, None, NOW)
+    reject_turn(root, "It bears no id")
+    dispatch(root)
     now = state(root)
     assert now["active_turns"][making.TURN]["run_id"] == now["run_id"]
     assert now["run_id"].startswith("run_")
@@ -513,5 +525,5 @@ def test_a_state_that_is_active_and_blocked_at_once_can_go_on(tmp_path: Path) ->
     root = making.make_run(tmp_path, of_state=making.state(blocked_on="human:which lamp?"))
     cause = next(each for each in looked_at(root)[1] if each.code == "A2")
     assert cause.remedy == "unblock" and "unblock" in offered(root)
-    decide.unblock(root, "Ann", "", NOW)
+    unblock(root)
     assert looked_at(root)[0].verdict != model.Verdict.INVALID

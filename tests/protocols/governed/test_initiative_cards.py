@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from acp_core.protocols.governed.write import initiative_decide, trust
+from acp_core.protocols.governed.write import trust
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
 from tests.protocols.folder.test_cards import open_of
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.multi import NAMES, NOW, begin, ledger, state
+from tests.protocols.governed.acting import step
+from tests.protocols.governed.multi import NAMES, begin, ledger, state
 from tests.protocols.governed.test_coordinator_told import script
 from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
@@ -31,7 +32,7 @@ def at_the_gate(root: Path) -> Path:
     config["gates"]["planning_done"]["requires_files"] = ["PLAN.md"]
     making.write(root / "web/agentxchain.json", config)
     multi.all_ask(root)
-    initiative_decide.step(root, NOW)
+    step(root)
     return root
 
 
@@ -87,7 +88,7 @@ async def test_one_workstream_alone_is_sent_back_with_what_is_missing(tmp_path: 
 async def test_what_keeps_workstreams_from_crossing_is_mended_there(tmp_path: Path) -> None:
     root = begin(tmp_path / "house", ("auth", "web"))
     multi.all_ask(root, ("auth", "web"))
-    initiative_decide.step(root, NOW)
+    step(root)
     place = root / "web/.agentxchain/state.json"
     place.write_bytes(place.read_bytes()[:50])
     multi.approve(root)

@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Loaded, Log
 from acp_core.protocols.governed.view.panels import limits
 from tests.protocols.governed import making
+from tests.protocols.governed.acting import open_folder, seen
 from tests.protocols.governed.test_read import NOW
 
 
@@ -22,7 +22,7 @@ def test_an_escalation_that_was_resolved_is_shown_no_more(tmp_path: Path) -> Non
     lines = [raised | {"escalation_id": f"hesc_{number}"} for number in (0, 1)]
     lines.append({"kind": "resolved", "escalation_id": "hesc_0"})
     making.write_lines(root / ".agentxchain/human-escalations.jsonl", *lines)
-    snapshot = open_folder(str(root)).refresh(NOW)
+    snapshot = seen(root)
     (panel,) = (each for each in snapshot.panels if each.id == "limits")
     assert [row.cells[2] for row in panel.rows] == ["hesc_1: Licence"]
 
@@ -62,7 +62,7 @@ def test_reviews_and_tasks_are_documents(tmp_path: Path) -> None:
     place.mkdir()
     (place / "turn_1-qa-review.md").write_text("# Review\n")
     (root / "HUMAN_TASKS.md").write_text("# Tasks\n")
-    collaboration = open_folder(str(root))
+    collaboration = open_folder(root)
     names = {document.id for document in collaboration.refresh(NOW).documents}
     assert {".agentxchain/reviews/turn_1-qa-review.md", "HUMAN_TASKS.md"} <= names
     assert "Review" in collaboration.load(".agentxchain/reviews/turn_1-qa-review.md").text

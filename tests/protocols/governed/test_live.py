@@ -18,13 +18,13 @@ from acp_core.agents.loop_directory import place
 from acp_core.person.permissions import Permissions, Policy, Verdict
 from acp_core.protocols.governed.conduct.programs import RoleTurn, preset_of
 from acp_core.protocols.governed.conduct.task import task
-from acp_core.protocols.governed.write import dispatch
 from tests.agents.live import messages
 from tests.agents.live.commands import acp, begin, configure, decide, held, record, request
 from tests.agents.live.support import left_of
 from tests.agents.support import is_gone, wait_for
 from tests.e2e.dashboards import dashboard
 from tests.protocols.governed import playing
+from tests.protocols.governed.acting import dispatch
 
 DO_IT = "\x13"
 
@@ -161,7 +161,7 @@ def test_a_program_that_holds_no_session_is_started_for_the_turn(tmp_path: Path)
 
 def test_a_role_may_change_what_its_authority_names_and_no_state_of_the_run(tmp_path: Path) -> None:
     root = make(tmp_path)
-    given = dispatch.dispatch(root, None, datetime.now(UTC))
+    given = dispatch(root, now=datetime.now(UTC))
     turn = task(root, given.turn_id)
     named = preset_of(turn.runtime)
     assert named is not None

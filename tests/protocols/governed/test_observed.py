@@ -11,8 +11,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read import repository
 from acp_core.protocols.governed.write import accept
-from tests.protocols.governed import making, states
-from tests.protocols.governed.states import NOW
+from tests.protocols.governed import acting, making, states
 
 
 def test_a_file_that_cannot_be_read_at_this_moment_fails_no_turn(
@@ -31,11 +30,11 @@ def test_a_file_that_cannot_be_read_at_this_moment_fails_no_turn(
     with monkeypatch.context() as patched:
         patched.setattr(repository, "read_bounded", read)
         with pytest.raises(Refused, match=r"notes\.md: the system call was interrupted") as raised:
-            accept.accept(root, None, NOW)
+            acting.accept(root)
         assert not isinstance(raised.value, accept.NotAccepted)
     assert (root / states.STATE).read_bytes() == before
     with pytest.raises(accept.NotAccepted, match=r"observed in actual diff\): notes\.md"):
-        accept.accept(root, None, NOW)
+        acting.accept(root)
 
 
 def test_without_git_a_turn_is_accepted_and_that_nothing_was_compared_is_said(
@@ -50,7 +49,7 @@ def test_without_git_a_turn_is_accepted_and_that_nothing_was_compared_is_said(
         making.write(staged, making.result(phase_transition_request=None))
         if refused:
             with pytest.raises(accept.NotAccepted, match="git does not answer"):
-                accept.accept(root, None, NOW)
+                acting.accept(root)
         else:
-            said = accept.accept(root, None, NOW).warnings
+            said = acting.accept(root).warnings
             assert any("Changes could not be observed" in each for each in said), said

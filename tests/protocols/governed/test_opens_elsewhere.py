@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write.init import migrate
 from tests.protocols.governed import making, multi, playing
-from tests.protocols.governed.acting import coordinator, governed
+from tests.protocols.governed.acting import acted, refused, seen
 from tests.protocols.governed.test_read import NOW
 
 YES = ("--by", "olga", "--yes")
@@ -41,18 +40,15 @@ def refusals(root: Path) -> list[str]:
 
 
 def complaints(root: Path) -> list[str]:
-    findings = open_folder(str(root)).refresh(NOW).findings
+    findings = seen(root).findings
     return [each.message for each in findings if each.code == "CONFIG"]
 
 
 @pytest.mark.parametrize("goal", [(), ("--goal", "Light the hall"), ("--goal", "  ")])
-def test_a_run_whose_roles_programs_play_opens_there(
-    tmp_path: Path, goal: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_whose_roles_programs_play_opens_there(tmp_path: Path, goal: tuple[str, ...]) -> None:
     root = playing.repository(tmp_path / "lamp")
     agents = [part for role in ("pm", "dev", "qa") for part in ("--agent", f"{role}=true")]
-    assert governed(["init", str(root), *goal, *agents]) == 0
-    assert "pm, qa: may change any file" in capsys.readouterr().out
+    assert "pm, qa: may change any file" in acted("init", root, *goal, *agents)
     assert refusals(root) == []
     assert ("goal" in config(root)["project"]) == (goal == ("--goal", "Light the hall"))
     assert complaints(root) == []
@@ -60,7 +56,7 @@ def test_a_run_whose_roles_programs_play_opens_there(
 
 def test_a_role_that_a_human_plays_still_only_reviews(tmp_path: Path) -> None:
     root = playing.repository(tmp_path / "lamp")
-    assert governed(["init", str(root), "--agent", "dev=true"]) == 0
+    acted("init", root, "--agent", "dev=true")
     authorities = {name: role["write_authority"] for name, role in config(root)["roles"].items()}
     assert authorities == {"pm": "review_only", "dev": "authoritative", "qa": "review_only"}
 
@@ -69,13 +65,11 @@ def test_the_runs_of_an_initiative_without_a_description_open_there(tmp_path: Pa
     root = tmp_path / "house"
     multi.repository(root / "web")
     words = ["init", str(root), "--repo", "web=./web", "--barrier", "plan=planning"]
-    assert coordinator([*words, "--agent", "qa=true", *YES]) == 0
+    acted("coordinator", *words, "--agent", "qa=true", *YES)
     assert refusals(root / "web") == []
 
 
-def test_what_does_not_open_there_is_named_and_migrated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_does_not_open_there_is_named_and_migrated(tmp_path: Path) -> None:
     root = making.make_run(tmp_path)
     wrong = making.config(rules={"mandatory_objections": True})
     wrong["project"]["goal"] = ""
@@ -85,11 +79,9 @@ def test_what_does_not_open_there_is_named_and_migrated(
         "project.goal must be a non-empty string.",
         'Role "qa": invalid review_only + local_cli binding.',
     ]
-    assert governed(["migrate", str(root), *YES]) == 0
+    acted("migrate", root, *YES)
     assert complaints(root) == [] and refusals(root) == []
-    capsys.readouterr()
-    assert governed(["migrate", str(root), *YES]) == 2
-    assert "nothing to migrate" in capsys.readouterr().err
+    assert "nothing to migrate" in refused("migrate", root, *YES)
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,9 @@ from acp_core.model import Snapshot
 from acp_core.model.past import Evidence
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.past import GovernedDerivation
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import governed
+from tests.protocols.governed.acting import acted, governed, open_folder, refused
 from tests.protocols.governed.test_answers import hand_in
 from tests.protocols.governed.test_engine_commands import state, told
 
@@ -72,7 +71,7 @@ def test_each_step_of_an_unrecorded_run_is_seen_as_it_stood(
     seen: list[tuple[int, Stood]] = []
 
     def note() -> None:
-        snapshot = open_folder(str(root)).refresh(datetime.now(UTC))
+        snapshot = open_folder(root).refresh(datetime.now(UTC))
         seen.append((len(told(root, "events.jsonl")), stood(snapshot)))
         time.sleep(0.005)  # two commands of one millisecond could not be told apart
 
@@ -80,11 +79,11 @@ def test_each_step_of_an_unrecorded_run_is_seen_as_it_stood(
         assert governed([words[0], str(root), *words[1:]]) in (0, 1)
         note()
 
-    assert governed(["init", str(root), "--goal", "Light the hall"]) == 0
+    acted("init", root, "--goal", "Light the hall")
     do("step")
     [id] = state(root)["active_turns"]
     making.write(root / f".agentxchain/staging/{id}/turn-result.json", {})
-    assert governed(["accept-turn", str(root)]) == 2
+    refused("accept-turn", root)
     do("reject-turn", "--reason", "Empty", *YES)
     do("step")
     hand_in_staged(root, phase_transition_request="implementation")
@@ -115,8 +114,8 @@ def test_a_time_that_happens_to_be_a_whole_second_is_exact(
 ) -> None:
     """Logs of runs hold milliseconds: .000 is no second in which something happened at some time."""
     root = playing.repository(tmp_path / "lamp")
-    assert governed(["init", str(root)]) == 0
-    assert governed(["step", str(root)]) == 0
+    acted("init", root)
+    acted("step", root)
     log = root / ".agentxchain/events.jsonl"
     times = ["2026-03-01T10:00:00.000Z", "2026-03-01T10:00:00.250Z"]
     events = zip(told(root, "events.jsonl"), times, strict=True)
@@ -145,7 +144,7 @@ def test_a_turn_that_waited_is_not_called_without_a_bundle(
     tmp_path: Path, past: Callable[[], Past]
 ) -> None:
     root = playing.repository(tmp_path / "lamp")
-    assert governed(["init", str(root)]) == 0
+    acted("init", root)
     hand_in(root)
     (root / ".planning/ROADMAP.md").write_text("# Another\n")
     replay = past()

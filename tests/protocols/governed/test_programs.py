@@ -23,22 +23,21 @@ from acp_core.protocols.governed.conduct.task import task
 from acp_core.protocols.governed.read import turn_files
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema import Runtime
-from acp_core.protocols.governed.write import dispatch
 from tests.agents.support import ROOT, wait_for
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import governed
+from tests.protocols.governed.acting import acted, dispatch, refused
 from tests.protocols.governed.test_engine_commands import start
 
 
 def dispatched(root: Path, **runtime: Any) -> Task:
     """A turn of a planner whose runtime is this one."""
     playing.repository(root)
-    assert governed(["init", str(root), "--agent", f"pm={sys.executable} -c pass"]) == 0
+    acted("init", root, "--agent", f"pm={sys.executable} -c pass")
     path = root / "agentxchain.json"
     config = json.loads(path.read_text())
     config["runtimes"]["local-pm"] |= runtime
     path.write_text(json.dumps(config))
-    given = dispatch.dispatch(root, None, datetime.now(UTC))
+    given = dispatch(root, now=datetime.now(UTC))
     return task(root, given.turn_id)
 
 
@@ -130,22 +129,21 @@ governed(["step", sys.argv[1]])
 
 
 def test_a_program_whose_start_the_killed_step_did_not_note_is_not_started_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     """It can be seen, stopped and waited for as any other; only then is the turn given out again."""
     root, journal = playing.repository(tmp_path / "lamp"), tmp_path / "journal"
     begins = f"import time; print('begun', file=open({str(journal)!r}, 'a')); time.sleep(600)"
     agent = shlex.join([sys.executable, "-c", begins])
-    assert governed(["init", str(root), "--agent", f"pm={agent}"]) == 0
+    acted("init", root, "--agent", f"pm={agent}")
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", KILLED_AT_THE_START, str(root)]
     assert subprocess.run(words, env=env, capture_output=True).returncode == -signal.SIGKILL
     wait_for(journal.exists, "the program to begin")
     [turn] = read_run(root).turns
     assert turn.running and not turn.lost
-    assert governed(["step", str(root)]) == 2
-    assert "Turn already assigned" in capsys.readouterr().err
-    assert governed(["stop-turn", str(root)]) == 0
+    assert "Turn already assigned" in refused("step", root)
+    acted("stop-turn", root)
     [turn] = read_run(root).turns
     assert not turn.running
     assert journal.read_text().split() == ["begun"]
@@ -159,7 +157,7 @@ def test_what_a_program_is_told_and_prints_is_read_by_its_person_alone(
     root = start(tmp_path / "lamp")
     mask = os.umask(0o022)
     try:
-        assert governed(["step", str(root)]) == 0
+        acted("step", root)
     finally:
         os.umask(mask)
     [prompt] = (tmp_path / "state/governed").glob("*/stdin.md")
@@ -169,8 +167,8 @@ def test_what_a_program_is_told_and_prints_is_read_by_its_person_alone(
         assert stat.S_IMODE(path.stat().st_mode) == wanted, path
     prompt.chmod(0o644)  # an earlier version wrote it
     prompt.parent.chmod(0o755)
-    assert governed(["reject-turn", str(root), "--reason", "Dull", "--by", "olga", "--yes"]) == 0
-    assert governed(["step", str(root)]) == 0
+    acted("reject-turn", root, "--reason", "Dull", "--by", "olga", "--yes")
+    acted("step", root)
     assert stat.S_IMODE(prompt.stat().st_mode) == 0o600
     assert stat.S_IMODE(prompt.parent.stat().st_mode) == 0o700
 

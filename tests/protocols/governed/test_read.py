@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read.run import detect
 from tests.protocols.governed import making
+from tests.protocols.governed.acting import open_folder
 
 NOW = datetime(2026, 3, 1, 11, tzinfo=UTC)
 PENDING = {
@@ -32,7 +32,7 @@ PENDING = {
 
 def seen(root: Path, now: datetime = NOW) -> model.Snapshot:
     assert detect(root)
-    return open_folder(str(root)).refresh(now)
+    return open_folder(root).refresh(now)
 
 
 def codes(snapshot: model.Snapshot) -> set[str]:
@@ -77,7 +77,7 @@ def test_what_is_written_while_it_is_read_contradicts_nothing(
 def test_a_turn_is_waited_for_until_its_result_is_staged_then_you_are(tmp_path: Path) -> None:
     turns = {making.TURN: making.turn(deadline_at="2026-03-01T12:00:00Z")}
     making.make_run(tmp_path, of_state=making.state(active_turns=turns))
-    run = open_folder(str(tmp_path))
+    run = open_folder(tmp_path)
     before = run.refresh(NOW)
     assert [turn.participant for turn in before.turns] == ["pm"]
     assert run.refresh(NOW + timedelta(seconds=5)) is before
@@ -168,7 +168,7 @@ def test_any_value_anywhere_gives_a_snapshot(
     else:
         changed = {making.TURN: making.turn(status=value), "../../x": making.turn()}
         making.write(root / ".agentxchain/state.json", of_state | {"active_turns": changed})
-    run = open_folder(str(root))
+    run = open_folder(root)
     assert run.refresh(NOW).protocol == "governed"
     assert len({count.what for count in run.story().counts}) == len(run.story().counts) > 0
 
@@ -183,7 +183,7 @@ def test_damaged_files_become_findings(tmp_path: Path, name: str, content: bytes
 
 def test_a_document_and_a_raw_event_are_loaded(tmp_path: Path) -> None:
     making.make_run(tmp_path, history=(making.accepted(),))
-    run = open_folder(str(tmp_path))
+    run = open_folder(tmp_path)
     snapshot = run.refresh(NOW)
     assert run.load("TALK.md").headings[0].title == "Talk"
     assert '"Planned the lamp."' in run.raw_event(snapshot.events[0].id)

@@ -19,9 +19,9 @@ from acp_core.history.store import open_recording
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.governed.conduct.adapters import take
-from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.registry import bundled
 from tests.agents.support import wait_for
+from tests.protocols.governed.acting import accept, approve_gate, dispatch
 from tests.protocols.governed.test_engine_commands import start
 
 STATE = ".agentxchain/state.json"
@@ -54,13 +54,16 @@ async def carried(root: Path) -> None:
             time.sleep(0.05)  # people are slower: file times are those of the system's last tick
 
         def step() -> None:
-            given = dispatch.dispatch(root, None, datetime.now(UTC))
+            given = dispatch(root, now=datetime.now(UTC))
             assert take(root, given.turn_id).staged
 
         done(lambda: None, "the beginning")
         done(step, "the turn")
-        done(lambda: accept.accept(root, None, datetime.now(UTC)), "the accepted turn")
-        done(lambda: decide.approve(root, "", "olga", "Good.", datetime.now(UTC)), "the gate")
+        done(lambda: accept(root, now=datetime.now(UTC)), "the accepted turn")
+        done(
+            lambda: approve_gate(root, by="olga", comment="Good.", now=datetime.now(UTC)),
+            "the gate",
+        )
 
     following = asyncio.create_task(follow())
     await asyncio.to_thread(carry)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
 from tests.protocols.governed import making
+from tests.protocols.governed.acting import open_folder, seen
 from tests.protocols.governed.test_read import NOW
 
 SESSION = ".agentxchain/session.json"
@@ -26,7 +26,7 @@ DECISION = {
 
 
 def said(root: Path, code: str) -> list[str]:
-    return [f.message for f in open_folder(str(root)).refresh(NOW).findings if f.code == code]
+    return [f.message for f in seen(root).findings if f.code == code]
 
 
 def test_sound_logs_are_sound(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_sound_logs_are_sound(tmp_path: Path) -> None:
     approved = {"type": "gate_approved", "at": making.AT, "gate_id": "g", "by": "Ann"}
     making.write_lines(root / LEDGER, DECISION, by_hand, approved, {"type": "some_new_kind"})
     making.write_lines(root / EVENTS, {"event_type": "some_new_kind", "timestamp": making.AT})
-    assert open_folder(str(root)).refresh(NOW).findings == ()
+    assert seen(root).findings == ()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_lines_that_lack_something_are_found(
 ) -> None:
     root = making.make_run(tmp_path)
     making.write_lines(root / log, *lines)
-    found = open_folder(str(root)).refresh(NOW).findings
+    found = seen(root).findings
     assert [f.document for f in found if told in f.message] == [log], found
 
 
@@ -148,7 +148,7 @@ def test_a_gate_that_was_opened_for_nothing_is_found(tmp_path: Path) -> None:
         "payload": {"gate_id": "planning_done", "from": "planning", "to": "implementation"},
     }  # fmt: skip
     making.write_lines(root / EVENTS, opened)
-    collaboration = open_folder(str(root))
+    collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
     assert [f.code for f in snapshot.findings] == ["APPROVED_NOT_MOVED"]
     assert "is still in planning" in snapshot.findings[0].message
@@ -182,7 +182,7 @@ def test_what_a_turn_failed_of_stands_beside_the_block(tmp_path: Path) -> None:
         status="blocked", blocked_on="escalation:retries-exhausted:pm",
         blocked_reason={"category": "retries_exhausted"}, active_turns={making.TURN: failed},
     )  # fmt: skip
-    collaboration = open_folder(str(making.make_run(tmp_path, of_state=of_state)))
+    collaboration = open_folder(making.make_run(tmp_path, of_state=of_state))
     snapshot = collaboration.refresh(NOW)
     causes = {cause.code: cause for cause in collaboration.causes(DiagnosisContext(snapshot, NOW))}
     assert causes["E1"].evidence == ("pm: 401: not logged in",)

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.collaboration import open_folder
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.test_read import NOW
+from tests.protocols.governed.acting import seen
 
 
 def said(root: Path, code: str) -> list[str]:
-    return [f.message for f in open_folder(str(root)).refresh(NOW).findings if f.code == code]
+    return [f.message for f in seen(root).findings if f.code == code]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ def initiative(root: Path, **of_state: Any) -> Path:
 
 
 def test_a_coordinator_s_state_is_sound_as_acp_writes_it(tmp_path: Path) -> None:
-    assert open_folder(str(initiative(tmp_path))).refresh(NOW).findings == ()
+    assert seen(initiative(tmp_path)).findings == ()
 
 
 @pytest.mark.parametrize(

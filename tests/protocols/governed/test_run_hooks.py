@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.write import hooks
 from tests.cli.support import Acp
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import governed
+from tests.protocols.governed.acting import acted, governed, refused, seen
 from tests.protocols.governed.test_engine_commands import YES, state, told
-from tests.protocols.governed.test_read import NOW
 from tests.protocols.governed.test_services import Service
 
 HOOK = """
@@ -130,8 +128,8 @@ def test_an_address_is_told_too(tmp_path: Path) -> None:
     try:
         hook = {"name": "web", "type": "http", "url": f"{service.url}/told"}
         root = start(tmp_path / "lamp", {"after_dispatch": [hook]})
-        assert governed(["trust", str(root), *YES]) == 0
-        assert governed(["step", str(root), "--no-run"]) == 0
+        acted("trust", root, *YES)
+        acted("step", root, "--no-run")
         [(path, _, payload)] = service.asked
         assert (path, payload["role"], payload["status"]) == ("/told", "pm", "active")
         service.status = 302
@@ -151,7 +149,7 @@ def test_a_script_that_changed_has_to_be_allowed_again(tmp_path: Path) -> None:
     path = root / "agentxchain.json"
     given = {"after_dispatch": [{"name": "note", "command": ["hooks/note.sh"]}]}
     path.write_text(json.dumps(json.loads(path.read_text()) | {"hooks": given}))
-    assert governed(["trust", str(root), *YES]) == 0
+    acted("trust", root, *YES)
     assert hooks.fire(root, "after_dispatch", {}) == []
     script.write_text("#!/bin/sh\nrm -rf x\n")
     assert "not allowed yet" in hooks.fire(root, "after_dispatch", {})[0]
@@ -161,11 +159,11 @@ def test_what_acp_does_not_do_with_hooks_is_said(tmp_path: Path) -> None:
     block = {"name": "x", "command": ["true"], "mode": "blocking"}
     tell = {"name": "x", "command": ["true"], "mode": "advisory"}
     root = start(tmp_path / "lamp", {"after_acceptance": [block], "before_assignment": [tell]})
-    found = open_folder(str(root)).refresh(NOW).findings
+    found = seen(root).findings
     assert [each.code for each in found] == ["HOOK", "HOOK"]
     for phase, hook in (("before_gate", tell), ("before_assignment", block)):
         sound = start(tmp_path / phase / "lamp", {phase: [hook]})
-        assert open_folder(str(sound)).refresh(NOW).findings == ()
+        assert seen(sound).findings == ()
 
 
 ASKED = """
@@ -253,41 +251,38 @@ def test_a_run_of_the_other_program_is_not_carried_past_its_hooks(tmp_path: Path
     making.write(root / f".agentxchain/staging/{making.TURN}/turn-result.json", making.result())
     assert acting(root, "before_acceptance") == 2
     assert state(root)["active_turns"]
-    snapshot = open_folder(str(root)).refresh(NOW)
+    snapshot = seen(root)
     (obstacle,) = snapshot.obstacles
     assert obstacle.cure == f"acp governed trust {root}" and obstacle.remedy == "trust"
-    assert governed(["trust", str(root), *YES]) == 0
-    assert open_folder(str(root)).refresh(NOW).obstacles == ()
+    acted("trust", root, *YES)
+    assert seen(root).obstacles == ()
     assert acting(root, "before_acceptance") == 2
     assert told(root, "hook-audit.jsonl")[-1]["orchestrator_action"] == "blocked_failure"
 
 
 def test_a_hook_that_blocks_where_none_is_asked_keeps_turns_from_being_given_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     root = start(tmp_path / "lamp", {"after_dispatch": [
         {"name": "x", "command": ["true"], "mode": "blocking"}]})  # fmt: skip
-    assert governed(["step", str(root)]) == 2
-    assert "make it a hook of before_assignment, or advisory" in capsys.readouterr().err
+    assert "make it a hook of before_assignment, or advisory" in refused("step", root)
 
 
 def test_an_agent_allows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = start(tmp_path / "lamp", {"after_dispatch": [{"name": "x", "command": ["true"]}]})
     monkeypatch.setenv("ACP_GOVERNED_TURN", "turn_1")
-    assert governed(["trust", str(root), *YES]) == 2
+    refused("trust", root, *YES)
 
 
 @pytest.mark.parametrize("given", [7, [], {"after_dispatch": 7}, {"after_dispatch": [7, {}]},
                                    {"after_dispatch": [{"command": [1], "timeout_ms": "x"}]}])  # fmt: skip
 def test_odd_hooks_stop_nothing(tmp_path: Path, given: Any) -> None:
     root = start(tmp_path / "lamp", given)
-    assert governed(["trust", str(root), *YES]) == 0
-    assert governed(["step", str(root), "--no-run"]) == 0
+    acted("trust", root, *YES)
+    acted("step", root, "--no-run")
 
 
-def test_a_run_of_an_earlier_version_is_migrated_and_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_an_earlier_version_is_migrated_and_goes_on(tmp_path: Path) -> None:
     old = {"status": "active", "active_turns": {making.TURN: making.turn()}}
     root = making.make_run(tmp_path, of_state=making.state(**old))
     for name in ("agentxchain.json", ".agentxchain/state.json"):
@@ -295,9 +290,9 @@ def test_a_run_of_an_earlier_version_is_migrated_and_goes_on(
         del told_["schema_version"]
         making.write(root / name, told_)
     history = (root / ".agentxchain/history.jsonl").read_bytes()
-    assert governed(["migrate", str(root), "--dry-run"]) == 0
+    acted("migrate", root, "--dry-run")
     assert "schema_version" not in json.loads((root / "agentxchain.json").read_text())
-    assert governed(["migrate", str(root), *YES]) == 0
+    acted("migrate", root, *YES)
     config = json.loads((root / "agentxchain.json").read_text())
     assert config["schema_version"] == "1.0"
     assert config["rules"]["mandatory_objections"] is True
@@ -306,15 +301,13 @@ def test_a_run_of_an_earlier_version_is_migrated_and_goes_on(
     assert after["active_turns"] == old["active_turns"]
     assert (root / ".agentxchain/history.jsonl").read_bytes() == history
     assert told(root, "decision-ledger.jsonl")[-1]["type"] == "migrated"
-    capsys.readouterr()
-    assert governed(["migrate", str(root), *YES]) == 2
-    assert "nothing to migrate" in capsys.readouterr().err
+    assert "nothing to migrate" in refused("migrate", root, *YES)
 
 
 def test_a_version_is_never_lowered_and_the_third_form_is_left_alone(tmp_path: Path) -> None:
     root = making.make_run(tmp_path / "new", of_state=making.state(schema_version="9.0"))
-    assert governed(["migrate", str(root), *YES]) == 0
+    acted("migrate", root, *YES)
     assert state(root)["schema_version"] == "9.0"
     legacy = making.make_run(tmp_path / "old")
     making.write(legacy / "agentxchain.json", {"version": 3, "project": "lamp", "agents": {}})
-    assert governed(["migrate", str(legacy), *YES]) == 2
+    refused("migrate", legacy, *YES)

@@ -12,15 +12,28 @@ import pytest
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.read.own_writes import SEAL
-from acp_core.protocols.governed.write import accept, decide, dispatch, restore
+from acp_core.protocols.governed.write import dispatch, restore
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
-from tests.protocols.governed import making, multi, playing
-from tests.protocols.governed.acting import governed, run_actions
+from tests.protocols.governed import acting, making, multi, playing
+from tests.protocols.governed.acting import (
+    accept,
+    bring_back,
+    correct,
+    escalate,
+    governed,
+    mark_objection,
+    open_folder,
+    reject_turn,
+    run_actions,
+    seen,
+    take_files,
+    talk,
+    unblock,
+)
 
 NOW = datetime(2026, 3, 1, 10, tzinfo=UTC)
 STATE = ".agentxchain/state.json"
@@ -33,7 +46,7 @@ def planned(root: Path) -> tuple[Path, str]:
     initialise(root, Wish("Lamp"), NOW)
     playing.git(root, "add", "-A")
     playing.git(root, "commit", "-qm", "Scaffold")
-    turn = dispatch.dispatch(root, None, NOW).turn_id
+    turn = acting.dispatch(root).turn_id
     state = json.loads((root / STATE).read_text())
     result = making.result(run_id=state["run_id"], turn_id=turn, phase_transition_request=None)
     making.write(root / f".agentxchain/staging/{turn}/turn-result.json", result)
@@ -59,7 +72,7 @@ def recover(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> Ran:
 
 
 def troubles(root: Path) -> list[str]:
-    return [f.code for f in open_folder(str(root)).refresh(NOW).findings if f.severity == "error"]
+    return [f.code for f in seen(root, NOW).findings if f.severity == "error"]
 
 
 def test_an_agent_that_edits_the_state_is_found_and_its_turn_refused(tmp_path: Path) -> None:
@@ -71,9 +84,9 @@ def test_an_agent_that_edits_the_state_is_found_and_its_turn_refused(tmp_path: P
     with pytest.raises(
         Refused, match=r"files changed outside acp: .*state.json: review the changes"
     ):
-        accept.accept(root, None, NOW)
+        accept(root)
     assert troubles(root) == ["RESERVED_CHANGED"]  # and nothing was written over it
-    done = accept.accept(root, None, NOW, [STATE])
+    done = accept(root, excluded=[STATE])
     assert done.status == "active" and troubles(root) == []
 
 
@@ -88,7 +101,7 @@ def test_the_state_is_brought_back_as_acp_wrote_it(
     take = actions["take_files"]
     (change,) = take.preview(take.inputs()).changes
     assert '-  "phase": "planning",' in change.diff and '"phase": "verification"' in change.diff
-    collaboration = open_folder(str(root))
+    collaboration = open_folder(root)
     causes = diagnose(collaboration, DiagnosisContext(collaboration.refresh(NOW), Clock(NOW)))
     (cause,) = [each for each in causes if each.code == "A8"]
     assert (cause.remedy, cause.others) == ("bring_back", ("take_files",))
@@ -97,7 +110,7 @@ def test_the_state_is_brought_back_as_acp_wrote_it(
     back = actions["bring_back"]
     assert back.perform(back.inputs()).state == "done"
     assert (root / STATE).read_bytes() == before and troubles(root) == []
-    assert accept.accept(root, None, NOW).status == "active"
+    assert accept(root).status == "active"
 
 
 def test_nothing_is_written_over_a_change_so_that_it_can_be_brought_back(tmp_path: Path) -> None:
@@ -105,17 +118,17 @@ def test_nothing_is_written_over_a_change_so_that_it_can_be_brought_back(tmp_pat
     before = (root / STATE).read_bytes()
     edit(root, note="mine")
     for act in (
-        lambda: decide.reject_turn(root, turn, "Ann", "Again", NOW),
-        lambda: decide.escalate(root, "Which lamp?", "", "Ann", NOW),
-        lambda: decide.mark_objection(root, "OBJ-001", "acknowledged", "Ann", "", NOW),
-        lambda: accept.correct(root, turn),
-        lambda: dispatch.dispatch(root, None, NOW),
+        lambda: reject_turn(root, "Again", turn),
+        lambda: escalate(root, "Which lamp?"),
+        lambda: mark_objection(root, "OBJ-001", "acknowledged"),
+        lambda: correct(root, turn),
+        lambda: acting.dispatch(root),
     ):
         with pytest.raises(Refused, match=r"state\.json: review the changes, then run acp gov"):
             act()
     dispatch.note_failed_start(root, turn, "it ended", NOW)
     assert "failed_start" not in (root / STATE).read_text()
-    decide.bring_back(root, NOW)
+    bring_back(root)
     assert (root / STATE).read_bytes() == before
 
 
@@ -124,9 +137,9 @@ def test_a_line_that_an_agent_adds_to_the_ledger_is_found(tmp_path: Path) -> Non
     with (root / LEDGER).open("a") as log:
         log.write('{"type": "gate_approved", "gate_id": "planning_signoff", "by": "Ann"}\n')
     with pytest.raises(Refused, match="acp governed take-files"):
-        decide.reject_turn(root, turn, "Ann", "It writes what only acp writes", NOW)
+        reject_turn(root, "It writes what only acp writes", turn)
     assert troubles(root) == ["RESERVED_CHANGED"]
-    collaboration = open_folder(str(root))
+    collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
     cause = next(c for c in collaboration.causes(DiagnosisContext(snapshot, NOW)) if c.code == "A8")
     assert cause.remedy == "take_files" and LEDGER in cause.headline
@@ -157,18 +170,18 @@ def test_agents_do_not_excuse_themselves(tmp_path: Path, monkeypatch: pytest.Mon
     edit(root, note="mine")
     monkeypatch.setenv("ACP_GOVERNED_TURN", turn)
     with pytest.raises(Refused, match="only a human can decide"):
-        decide.take_files(root)
+        take_files(root)
     with pytest.raises(Refused, match="only a human can decide"):
-        accept.accept(root, None, NOW, [STATE])
+        accept(root, excluded=[STATE])
     assert troubles(root) == ["RESERVED_CHANGED"]
 
 
 def test_what_acp_writes_is_never_taken_for_another_s(tmp_path: Path) -> None:
     root, turn = planned(tmp_path)
-    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
-    decide.unblock(root, "Ann", "", NOW)
-    decide.reject_turn(root, turn, "Ann", "Again", NOW)
-    decide.talk(root, "Hello", "Ann", NOW)
+    escalate(root, "Which lamp?")
+    unblock(root)
+    reject_turn(root, "Again", turn)
+    talk(root, "Hello")
     assert troubles(root) == []
 
 
@@ -188,12 +201,12 @@ def test_a_damaged_seal_says_nothing(tmp_path: Path, content: str) -> None:
     root, _ = planned(tmp_path)
     (root / SEAL).write_text(content)
     assert troubles(root) == []
-    assert accept.accept(root, None, NOW).status == "active"
+    assert accept(root).status == "active"
 
 
 def test_a_run_of_the_existing_program_bears_no_seal(tmp_path: Path) -> None:
     root = making.make_run(tmp_path)
-    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    escalate(root, "Which lamp?")
     assert not (root / SEAL).exists()
 
 
@@ -219,7 +232,7 @@ def test_a_state_that_is_made_anew_is_no_longer_marked_and_other_files_are(tmp_p
     making.write(root / SEAL, seal | {"marked": [STATE, LEDGER]})
     (root / STATE).unlink()
     (root / own_writes.STATE_COPY).unlink()
-    decide.recover(root, NOW)
+    acting.recover(root)
     assert json.loads((root / SEAL).read_text())["marked"] == [LEDGER]
 
 
@@ -228,5 +241,5 @@ def test_a_state_that_can_be_read_is_not_recovered(tmp_path: Path) -> None:
     before = (root / STATE).read_bytes()
     with pytest.raises(Refused, match=r"state\.json is readable"):
         restore.restored(read_unlocked(root, schema.RECOVER), NOW)
-    assert decide.recover(root, NOW).restored is None
+    assert acting.recover(root).restored is None
     assert (root / STATE).read_bytes() == before

@@ -14,7 +14,7 @@ import pytest
 from acp_core.protocols.governed.conduct.services import address
 from acp_core.protocols.governed.schema import Runtime
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import governed
+from tests.protocols.governed.acting import acted, governed
 from tests.protocols.governed.test_engine_commands import YES, state, told
 
 KEY = "sk-" + "k" * 40
@@ -93,13 +93,13 @@ def service() -> Iterator[Service]:
 def start(root: Path, **runtime: Any) -> Path:
     """A run whose planner is a model's service, allowed to be asked."""
     playing.repository(root)
-    assert governed(["init", str(root), "--agent", "pm=none"]) == 0
+    acted("init", root, "--agent", "pm=none")
     path = root / "agentxchain.json"
     config = json.loads(path.read_text())
     made = {"type": "api_proxy", "provider": "openai", "model": "m-1", "auth_env": "LAMP_KEY"}
     config["runtimes"]["local-pm"] = made | runtime
     path.write_text(json.dumps(config))
-    assert governed(["trust", str(root), *YES]) == 0
+    acted("trust", root, *YES)
     return root
 
 
@@ -110,8 +110,8 @@ def test_a_service_takes_the_turn(
     monkeypatch.setenv("LAMP_KEY", KEY)
     service.form = form
     root = start(tmp_path / "lamp", provider=form, base_url=service.url)
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 0
+    acted("step", root)
+    acted("accept-turn", root)
     [(path, headers, body)] = service.asked
     if form == "openai":
         assert path == "/v1/chat/completions"
@@ -184,8 +184,7 @@ def test_a_runtime_that_cannot_be_asked_says_why(
 
 def test_an_address_that_came_with_a_repository_gets_no_key_before_a_human_allowed_it(
     tmp_path: Path, service: Service, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    ) -> None:  # fmt: skip
     monkeypatch.setenv("LAMP_KEY", KEY)
     root = start(tmp_path / "lamp", base_url=service.url)
     config = json.loads((root / "agentxchain.json").read_text())
@@ -193,9 +192,9 @@ def test_an_address_that_came_with_a_repository_gets_no_key_before_a_human_allow
     (root / "agentxchain.json").write_text(json.dumps(config))
     assert governed(["step", str(root)]) == 1
     assert service.asked == []
-    capsys.readouterr()
-    assert governed(["trust", str(root), "--dry-run"]) == 0
-    assert f"the service at {service.url}, which is sent the key in HOME" in capsys.readouterr().out
+    assert f"the service at {service.url}, which is sent the key in HOME" in acted(
+        "trust", root, "--dry-run"
+    )
     assert governed(["step", str(root)]) == 1
     assert service.asked == []
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.past import PastTurn
-from acp_core.protocols.governed.collaboration import Governed, open_folder
 from tests.cli.support import Acp
 from tests.protocols.governed import making
+from tests.protocols.governed.acting import Governed, open_folder
 from tests.protocols.governed.making import Object
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -70,7 +70,7 @@ def opened(
     making.make_run(root, of_state=state, history=(first,))
     making.write_lines(root / ".agentxchain/events.jsonl", *events)
     making.write_lines(root / ".agentxchain/decision-ledger.jsonl", *ledger)
-    run = open_folder(str(root))
+    run = open_folder(root)
     run.refresh(NOW)
     return run
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from acp_core.protocols.governed.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making
+from tests.protocols.governed.acting import open_folder
 from tests.protocols.governed.test_read import NOW
 
 Make = Callable[[Path], object]
@@ -199,7 +199,7 @@ STORIES = {
 
 def found(root: Path) -> dict[str, str | None]:
     """The causes' remedies, by the codes of what they are about."""
-    opened = open_folder(str(root))
+    opened = open_folder(root)
     snapshot = opened.refresh(NOW)
     causes = opened.causes(DiagnosisContext(snapshot, Clock(NOW)))
     return {cause.key.split(":")[1]: cause.remedy for cause in causes}

@@ -13,10 +13,10 @@ import pytest
 from acp_core import model
 from acp_core.model.action import OutcomeState
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.write import decide, initiative_decide, restore
+from acp_core.protocols.governed.write import restore
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.acting import escalate, open_folder, seen, step, synchronise, talk
 from tests.protocols.governed.multi import state as state_of
 from tests.protocols.governed.test_read import NOW
 
@@ -35,7 +35,7 @@ def left(root: Path, value: object = PREPARED, name: str = NOTE) -> Path:
 
 
 def causes(root: Path, now: datetime = NOW) -> list[model.Cause]:
-    opened = open_folder(str(root))
+    opened = open_folder(root)
     snapshot = opened.refresh(now)
     found = opened.causes(DiagnosisContext(snapshot, Clock(now)))
     return [cause for cause in found if cause.remedy == "set_aside"]
@@ -43,7 +43,7 @@ def causes(root: Path, now: datetime = NOW) -> list[model.Cause]:
 
 def test_it_shows_when_it_comes_and_goes(tmp_path: Path) -> None:
     making.make_run(tmp_path)
-    opened = open_folder(str(tmp_path))
+    opened = open_folder(tmp_path)
     assert not [f for f in opened.refresh(NOW).findings if f.code == "TRANSACTION"]
     making.write(tmp_path / ".agentxchain/transactions/txn_1.json", PREPARED)
     assert [f for f in opened.refresh(NOW).findings if f.code == "TRANSACTION"]
@@ -65,7 +65,7 @@ def test_nothing_is_said_while_that_program_writes(tmp_path: Path) -> None:
         lock = {"pid": process.pid, "acquired_at": at}
         making.write(tmp_path / ".agentxchain/locks/accept-turn.lock", lock)
         assert causes(tmp_path) == []
-        assert open_folder(str(tmp_path)).refresh(NOW).recheck_at is not None
+        assert seen(tmp_path).recheck_at is not None
     finally:
         process.kill()
         process.wait()
@@ -117,7 +117,7 @@ def test_no_step_is_made_over_it(tmp_path: Path) -> None:
         assert ran.code == 2 and ran.out == "" and len(ran.err.splitlines()) == 1, ran
         assert NOTE in ran.err and "acp governed set-aside" in ran.err
     assert (root / ".agentxchain/state.json").read_bytes() == before and (root / NOTE).exists()
-    decide.talk(root, "Look at the note.", "Ann", NOW)  # words are always heard
+    talk(root, "Look at the note.", now=NOW)  # words are always heard
 
 
 def test_set_aside_keeps_it_and_lets_the_run_go_on(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_set_aside_keeps_it_and_lets_the_run_go_on(tmp_path: Path) -> None:
     assert kept.startswith(".agentxchain/backups/transactions/") and kept.endswith(".json")
     assert (root / kept).read_bytes() == data and not (root / NOTE).exists()
     assert causes(root) == []
-    decide.escalate(root, "Look", "", "Ann", NOW)
+    escalate(root, "Look", now=NOW)
     again = playing.acp("recover", str(root), "--set-aside")
     assert again.code == 2 and "left nothing unfinished" in again.err
 
@@ -145,7 +145,7 @@ def test_an_agent_may_not_set_it_aside(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_form_shows_what_it_moves(tmp_path: Path) -> None:
     root = left(tmp_path)
-    action = next(a for a in open_folder(str(root)).actions(NOW) if a.name == "set_aside")
+    action = next(a for a in open_folder(root).actions(NOW) if a.name == "set_aside")
     preview = action.preview(action.inputs())
     assert [change.verb for change in preview.changes] == ["create", "remove"]
     assert action.perform(action.inputs()).state is OutcomeState.DONE
@@ -155,14 +155,14 @@ def test_the_form_shows_what_it_moves(tmp_path: Path) -> None:
 def test_no_barrier_is_crossed_over_it(tmp_path: Path) -> None:
     root = multi.begin(tmp_path / "house", ("auth", "web"))
     multi.all_ask(root, ("auth", "web"))
-    initiative_decide.step(root, multi.NOW)
+    step(root, multi.NOW)
     making.write(root / "web" / NOTE, PREPARED)
     done = multi.approve(root, "plan-sync")
     assert any("web" in each and NOTE in each for each in done.failed), done
     assert state_of(root)["status"] == "blocked:resync_failed"
     assert {state_of(root, name)["phase"] for name in ("auth", "web")} == {"planning"}
     restore.set_aside(root / "web", multi.NOW)
-    assert not initiative_decide.synchronise(root, multi.NOW).failed
+    assert not synchronise(root, multi.NOW).failed
     assert {state_of(root, name)["phase"] for name in ("auth", "web")} == {"implementation"}
 
 
@@ -171,7 +171,7 @@ def test_a_run_with_a_note_is_not_held_at_a_barrier(tmp_path: Path) -> None:
     multi.all_ask(root, ("auth", "web"))
     making.write(root / "web" / NOTE, PREPARED)
     before = (root / "web/.agentxchain/state.json").read_bytes()
-    initiative_decide.step(root, multi.NOW)
+    step(root, multi.NOW)
     assert state_of(root)["barriers"]["plan-sync"]["reached_by"] == ["auth"]
     assert (root / "web/.agentxchain/state.json").read_bytes() == before
     assert json.loads((root / "web" / NOTE).read_text()) == PREPARED

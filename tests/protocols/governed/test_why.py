@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.model import Cause, Snapshot
-from acp_core.protocols.governed.collaboration import open_folder
-from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
-from tests.protocols.governed.acting import governed
+from tests.protocols.governed.acting import acted, governed, open_folder, refused, synchronise
 from tests.protocols.governed.multi import NAMES, approve, begin
 from tests.protocols.governed.test_answers import by_humans, hand_in
 from tests.protocols.governed.test_engine_commands import start, state
@@ -25,7 +23,7 @@ YES = ("--by", "olga", "--yes")
 
 def read(root: Path, now: datetime = NOW) -> tuple[Snapshot, dict[str, Cause]]:
     """The run as it is, and why it does not go on."""
-    opened = open_folder(str(root))
+    opened = open_folder(root)
     snapshot = opened.refresh(now)
     return snapshot, {
         cause.key.split(":")[1]: cause
@@ -42,8 +40,8 @@ def test_a_result_that_nothing_corrects_is_to_be_rejected_and_the_reason_is_name
     tmp_path: Path,
 ) -> None:
     root = start(tmp_path / "lamp", pm="careless")
-    assert governed(["step", str(root)]) == 0
-    assert governed(["accept-turn", str(root)]) == 2
+    acted("step", root)
+    refused("accept-turn", root)
     cause = read(root)[1]["TURN_FAILED"]
     assert "must raise at least one objection" in cause.headline
     assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
@@ -86,29 +84,22 @@ def test_what_a_reviewer_changed_is_no_matter_of_correction(tmp_path: Path) -> N
     result = making.result(run_id=turn["run_id"], turn_id=turn["turn_id"])
     making.write(staged(root), result | {"phase_transition_request": None})
     (root / "lamp.py").write_text("LIGHT = 1\n")
-    assert governed(["accept-turn", str(root)]) == 2
+    refused("accept-turn", root)
     cause = read(root)[1]["TURN_FAILED"]
     assert "review_only role modified product files" in cause.headline
     assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
 
 
-def test_status_prints_the_open_objections(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_prints_the_open_objections(tmp_path: Path) -> None:
     root = by_humans(tmp_path / "lamp")
     hand_in(root)
-    capsys.readouterr()
-    assert governed(["status", str(root)]) == 0
-    assert "  objection OBJ-001 (high, raised) of pm: No switch." in capsys.readouterr().out
-    assert governed(["status", str(root), "--json"]) == 0
-    [told] = json.loads(capsys.readouterr().out)["objections"]
+    assert "  objection OBJ-001 (high, raised) of pm: No switch." in acted("status", root)
+    [told] = json.loads(acted("status", root, "--json"))["objections"]
     assert told == {"id": "OBJ-001", "severity": "high", "statement": "No switch.",
                     "status": "raised", "by": "pm"}  # fmt: skip
     words = ["--objection", "OBJ-001", "--status", "resolved_by_human"]
-    assert governed(["mark-objection", str(root), *words, *YES]) == 0
-    capsys.readouterr()
-    assert governed(["status", str(root), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["objections"] == []
+    acted("mark-objection", root, *words, *YES)
+    assert json.loads(acted("status", root, "--json"))["objections"] == []
 
 
 def veto(root: Path, **more: object) -> None:
@@ -170,7 +161,7 @@ def test_an_attempt_that_prints_nothing_is_not_blamed_for_what_the_former_printe
     script = tmp_path / "agent.py"
     script.write_text("import sys; print('no such model', file=sys.stderr); sys.exit(3)")
     command = f"pm={sys.executable} {script}"
-    assert governed(["init", str(root), "--agent", command]) == 0
+    acted("init", root, "--agent", command)
     assert governed(["step", str(root)]) == 1
     assert "no such model" in read(root)[1]["TURN_GHOST"].headline
     script.write_text("import sys; sys.exit(4)")
@@ -186,7 +177,7 @@ def test_a_resync_over_a_damaged_workstream_does_not_deny_a_crossing(tmp_path: P
     place = tmp_path / "web/.agentxchain/state.json"
     good = place.read_bytes()
     place.write_text("{")
-    done = initiative_decide.synchronise(tmp_path, NOW)
+    done = synchronise(tmp_path, NOW)
     assert done.failed and done.failed[0].startswith("web: its state cannot be read")
     assert any("plan-sync was already crossed" in each for each in done.messages)
     said = " ".join((*done.messages, *done.failed, *read(tmp_path)[0].headline.split()))
@@ -195,7 +186,7 @@ def test_a_resync_over_a_damaged_workstream_does_not_deny_a_crossing(tmp_path: P
     assert "is still not crossed" not in said and "no workstream crossed" not in said
     assert "no workstream crossed" not in said
     place.write_bytes(good)
-    assert not initiative_decide.synchronise(tmp_path, NOW).failed
+    assert not synchronise(tmp_path, NOW).failed
 
 
 def test_after_an_approval_you_are_waited_for_since_then(tmp_path: Path) -> None:
@@ -213,23 +204,19 @@ def test_after_an_answer_you_are_waited_for_since_then(tmp_path: Path) -> None:
     root = by_humans(tmp_path / "lamp")
     hand_in(root)
     began = datetime.now(UTC)
-    assert governed(["escalate", str(root), "--reason", "Doubt", *YES]) == 0
-    assert governed(["unblock", str(root), *YES]) == 0
+    acted("escalate", root, "--reason", "Doubt", *YES)
+    acted("unblock", root, *YES)
     (turn,) = read(root)[0].turns
     assert turn.since is not None and turn.since >= began - timedelta(milliseconds=1)
 
 
-def test_status_names_the_run_s_own_status(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_names_the_run_s_own_status(tmp_path: Path) -> None:
     asked = {"from": "planning", "to": "implementation", "gate": "planning_done",
              "requested_by_turn": making.TURN}  # fmt: skip
     for status in ("paused", "active", "idle"):
         root = tmp_path / status
         making.make_run(root, of_state=making.state(status=status, pending_phase_transition=asked))
-        capsys.readouterr()
-        assert governed(["status", str(root), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["status"] == status
+        assert json.loads(acted("status", root, "--json"))["status"] == status
 
 
 @pytest.mark.parametrize("more", ["", "Or that one? " * 60 + "The end."])

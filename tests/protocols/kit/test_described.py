@@ -13,8 +13,7 @@ from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, bind, bound
 from acp_core.protocols.kit.command import Commands
-from acp_core.protocols.kit.command_line import say
-from acp_core.protocols.kit.fast_args import NAMED_FOLDER, quick
+from acp_core.protocols.kit.command_line import NAMED_FOLDER, quick, say
 from acp_core.protocols.kit.parser import parse
 from acp_core.protocols.kit.values import Values, seconds
 

@@ -12,13 +12,13 @@ import pytest
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Moved
-from acp_core.protocols.kit import fast_args
+from acp_core.protocols.kit import command_line
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.parser import Parser
 from acp_core.protocols.kit.values import Values
 
-BY = fast_args.BY._replace(form=True)
+BY = command_line.BY._replace(form=True)
 ROOM = "tests.protocols.kit.test_groups"
 SCHEMA = "acp.lamp/1"
 
@@ -36,7 +36,7 @@ def lighting(context: Context, now: datetime) -> Action:
 
 
 LIGHTING = ActionSpec(
-    "light", "Light it", "Light the lamp.", f"{ROOM}:lighting", (BY, fast_args.YES),
+    "light", "Light it", "Light the lamp.", f"{ROOM}:lighting", (BY, command_line.YES),
     command="lamp hall light", aliases=("switch_on",), examples=("acp lamp hall light",),
     moved=(Moved("--all", "blaze"),),
 )  # fmt: skip

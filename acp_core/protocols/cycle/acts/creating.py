@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
@@ -84,7 +84,7 @@ def starting(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         beginning = plan(values)
-        modes.shared_folder(root)
+        atomic.shared_folder(root)
         return _begin(beginning)
 
     return bound(STARTING, context, lambda v: _preview(plan(v)), perform, narrowed=narrowed)

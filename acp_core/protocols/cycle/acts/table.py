@@ -25,7 +25,7 @@ from acp_core.protocols.cycle.schema import (
     STOP_ACT,
 )
 from acp_core.protocols.cycle.write.changes import KINDS
-from acp_core.protocols.kit import fast_args
+from acp_core.protocols.kit import command_line
 from acp_core.protocols.kit.command import Commands
 
 PROJECT = PLACE._replace(help="The project's folder.")
@@ -67,31 +67,31 @@ OTHER_PROGRAMS = tuple(
 """What forms ask for; on the command line `PROGRAMS` say the same."""
 
 PROGRAMS = (
-    fast_args.AGENT._replace(
+    command_line.AGENT._replace(
         name="presets", flag="--agent",
         help="The program of one agent, or (without NAME) of all others.",
     ),
     Field("commands", help="The command of one agent.", kind=Kind.LIST, flag="--agent-command",
           metavar="NAME=COMMAND", form=False, owner=True),
-    fast_args.MODEL._replace(
+    command_line.MODEL._replace(
         help="The model that the programs use [default: their own].", form=False
     ),
 )  # fmt: skip
 
 CONDUCT = (
-    fast_args.TIMEOUT._replace(help="Time limit per attempt [default: 30m].", form=False),
-    fast_args.RETRIES._replace(help="Maximum number of retries [default: 1].", form=False),
+    command_line.TIMEOUT._replace(help="Time limit per attempt [default: 30m].", form=False),
+    command_line.RETRIES._replace(help="Maximum number of retries [default: 1].", form=False),
     Field("attempts", help="Maximum number of attempts.", kind=Kind.NUMBER, form=False,
           listed=False, owner=True),
     Field("overlap", help="Let EP start while RA is working.", kind=Kind.FLAG, form=False),
-    fast_args.JOBS._replace(
+    command_line.JOBS._replace(
         help="Maximum number of tasks of the plan that CD works on at the same time, if they are "
         "independent [default: 1].",
         form=False,
     ),
-    fast_args.ONCE,
-    fast_args.PERMISSIONS,
-    fast_args.BUDGET._replace(form=False),
+    command_line.ONCE,
+    command_line.PERMISSIONS,
+    command_line.BUDGET._replace(form=False),
     Field("foreground", help="Run the orchestrator in this terminal.", kind=Kind.FLAG, form=False),
     Field("leave", help="Exit when the cycle waits for a person.", kind=Kind.FLAG, form=False),
 )  # fmt: skip

@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle import state as cycle_state
@@ -97,7 +97,7 @@ class Outputs:
         """Keep the documents of these agents as they stand."""
         names = set(agents)
         known = {n: d for n, d in self._known().items() if n.partition("/")[0] not in names}
-        modes.private_folder(self._place)
+        atomic.private_folder(self._place)
         for agent in names:
             for path in state_file.agent_documents(self._progress, agent):
                 data = _bytes(path)
@@ -133,7 +133,7 @@ class Outputs:
     def _set_aside(self, each: Overwritten, by: str, data: bytes) -> str:
         """Keep what the other one wrote in the history of the document; where."""
         path = Path(each.name)
-        modes.shared_folder(self._progress / each.owner / "history")
+        atomic.shared_folder(self._progress / each.owner / "history")
         word = hashlib.sha256(data).hexdigest()[:8]
         kept = f"{each.owner}/history/{path.stem}-by-{by}-{word}{path.suffix}"
         with contextlib.suppress(FileExistsError):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import File, Record, entries, moment, read_record
@@ -217,7 +217,7 @@ def choose(root: Path, id: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
         return
-    modes.private_folder(path.parent)
+    atomic.private_folder(path.parent)
     held = {"folder": os.path.realpath(root), "cycle": id}
     atomic.replace(
         path, json.dumps(held).encode(errors="surrogateescape"), sync=False, private=True

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import matters, schema
 from acp_core.protocols.cycle.read import state_file
@@ -122,7 +122,7 @@ def create(root: Path, state: Object) -> Store:
         folder = folder / name
         if folder.is_symlink():
             raise Refused(f"{folder} is a symbolic link: acp does not follow links")
-        modes.shared_folder(folder)
+        atomic.shared_folder(folder)
     store = Store(root, schema.text(state.get("cycle_id")))
     if store.path.exists():
         raise Refused(f"{store.path.name} already exists")

@@ -22,7 +22,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import atomic, modes, transaction
+from acp_core.files import atomic, transaction
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import entries
 from acp_core.model.errors import Refused
@@ -60,7 +60,7 @@ def make(progress: Path) -> None:
             if each.is_symlink():
                 raise Refused(f"{each.name} is a symbolic link: acp does not follow links")
         if not folder.is_dir():
-            modes.shared_folder(folder)
+            atomic.shared_folder(folder)
 
 
 def sweep(progress: Path) -> None:
@@ -154,7 +154,7 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
     history = progress / agent / "history"
     if history.is_symlink() or (progress / agent).is_symlink():
         return []
-    modes.shared_folder(history)
+    atomic.shared_folder(history)
     made = []
     for path in agent_documents(progress, agent):
         try:

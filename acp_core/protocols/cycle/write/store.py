@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.claims import ClaimError, prepare
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
@@ -114,7 +114,7 @@ def remember_shared(root: Path, id: str, data: bytes, before: bytes) -> None:
     """
     record = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
     with contextlib.suppress(OSError, ClaimError):  # the file itself is right
-        private = not modes.is_shared(prepare(root).stat())
+        private = not atomic.is_shared(prepare(root).stat())
         atomic.sweep(shared_copy_path(root, id))
         atomic.replace(shared_copy_path(root, id), json.dumps(record).encode(), private=private)
 
@@ -175,7 +175,7 @@ def remember_copies(root: Path, id: str, data: bytes, before: bytes) -> None:
     kept = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
     place = own_copy_path(root, id)
     with contextlib.suppress(OSError):
-        modes.private_folder(place.parent)
+        atomic.private_folder(place.parent)
         atomic.sweep(place)
         atomic.replace(place, json.dumps(kept).encode(), sync=False, private=True)
     remember_shared(root, id, data, before)

@@ -17,15 +17,19 @@ from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.kit.command_line import (
+    DRY_RUN,
+    JSON,
+    NAMED_FOLDER,
+    UNLOCKED,
     close_output,
     is_script,
     program,
+    quick,
     run,
     say,
     say_json,
     warn,
 )
-from acp_core.protocols.kit.fast_args import DRY_RUN, JSON, NAMED_FOLDER, UNLOCKED, quick
 from acp_core.protocols.registry import load
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from acp_core.protocols.folder.acts.table import (
 )
 from acp_core.protocols.folder.acts.table_agents import APPEND as APPEND_SPEC
 from acp_core.protocols.kit.binding import bind_all, bind_named
-from acp_core.protocols.kit.fast_args import quick
+from acp_core.protocols.kit.command_line import quick
 from acp_core.protocols.kit.tools import WAIT
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from acp_core.protocols.folder.schema.act_names import CHECK_GATES as CHECK
 from acp_core.protocols.folder.schema.act_names import CONTINUE as CONTINUE_NAME
 from acp_core.protocols.folder.schema.act_names import REPAIR as REPAIR_NAME
 from acp_core.protocols.folder.schema.act_names import SETTLE_QUESTIONS as SETTLE
-from acp_core.protocols.kit import fast_args
+from acp_core.protocols.kit import command_line
 from acp_core.protocols.kit.command import Commands
 
 _ACTS = "acp_core.protocols.folder.acts"
@@ -40,7 +40,7 @@ REPAIRING = ActionSpec(
     "Repair",
     "Repair a collaboration's files.",
     f"{_ACTS}.repair:repairing",
-    (fast_args.YES, FORCED),
+    (command_line.YES, FORCED),
     Intent.REPAIR,
     command="repair",
     help="Shows the damage and the exact change, asks, keeps a copy, repairs, and validates again. "
@@ -97,8 +97,8 @@ INSTALLATION = ActionSpec(
               Kind.FOLDER, optional=True),
         Field("participant", "Participant", "Participant as which the agent uses the tools.", optional=True,
               metavar="ID", suggests=PARTICIPANTS),
-        fast_args.YES,
-        fast_args.FORCE._replace(help="Replace installed files that were edited since."),
+        command_line.YES,
+        command_line.FORCE._replace(help="Replace installed files that were edited since."),
     ),
     command="skill install",
     help="SKILL.md, README.md and scripts are written into DIR, for example into the folder from which "
@@ -119,7 +119,7 @@ REMOVAL = ActionSpec(
     "Remove the skill",
     "Remove the skill and the tools that acp installed for a program.",
     fields=(_PROGRAM._replace(required=True, optional=False, help="Remove them for this program."),
-            _PROJECT, fast_args.YES),
+            _PROJECT, command_line.YES),
     command="skill remove",
     help="acp removes exactly what it installed. What was changed since stays, and acp names it.",
     examples=("acp skill remove --for claude",),
@@ -137,7 +137,7 @@ _GATES = _fields.pop("gates")._replace(required=True)
 
 _fields.pop("resume")
 
-AGENTS = fast_args.AGENT._replace(
+AGENTS = command_line.AGENT._replace(
     title="Agents", items=Kind.CHOICE, help="Choose the agent of a participant, or (without NAME) of all others. "
     "Participants without an agent take part by hand.", form=True,
     names_from="participants",
@@ -195,7 +195,7 @@ SHARING = ActionSpec(
               metavar="GROUP", asked=False),
         Field("exclusive", "Only acp appends", "Make log and protocol.json read-only for scripts that append "
               "without acp.", Kind.FLAG, asked=False),
-        fast_args.YES,
+        command_line.YES,
     ),
     risky=True,
     command="share",
@@ -259,7 +259,7 @@ UNSHARING = ActionSpec(
     "End sharing",
     "End the sharing of this folder; the folder and the store stay as they are.",
     f"{_ACTS}.sharing:unsharing",
-    (fast_args.YES,),
+    (command_line.YES,),
     risky=True,
     command="unshare",
     examples=("acp unshare checkout --yes",),

@@ -11,7 +11,7 @@ from acp_core.model.action_spec import ActionSpec, By, Field, Intent, Kind, Quer
 from acp_core.protocols.folder.acts import agents
 from acp_core.protocols.folder.schema.act_names import APPEND as APPEND_NAME
 from acp_core.protocols.folder.schema.deliverables import EXTERNAL, INTERNAL, TYPES
-from acp_core.protocols.kit.fast_args import NAMED_FOLDER
+from acp_core.protocols.kit.command_line import NAMED_FOLDER
 
 _ACTS = "acp_core.protocols.folder.acts"
 

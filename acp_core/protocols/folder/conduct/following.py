@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.agents import background
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted, Refused
 from acp_core.person.paths import state_folder
@@ -93,7 +93,7 @@ def note(folder: str, address: Address, *, hold: bool) -> int:
         OSError: the state folder cannot be written.
     """
     place = place_of(address)
-    modes.private_folder(place)
+    atomic.private_folder(place)
     real = os.path.realpath(folder)
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:32]
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)

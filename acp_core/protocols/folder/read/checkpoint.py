@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import acp_core
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.journal import Lines, Reader, without_collector
 from acp_core.files.reading import Stamp, Unreadable
 from acp_core.model.light import TYPE_CHECKING, Any
-from acp_core.person.places import cache_place
+from acp_core.person.paths import cache_place
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.state import Core, Wait
@@ -165,7 +165,7 @@ class Checkpoint:
         folder = os.path.dirname(self.path)
         if len(data) > LARGEST:
             return
-        modes.private_folder(folder)
+        atomic.private_folder(folder)
         atomic.replace(self.path, data, sync=False, private=True)
         _trim(folder)
 

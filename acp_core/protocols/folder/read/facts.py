@@ -22,7 +22,7 @@ from acp_core.files.reading import Stamp, Unreadable, just_changed, read_bounded
 from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
-from acp_core.person.places import is_pinned
+from acp_core.person.paths import is_pinned
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History, is_full
 from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal

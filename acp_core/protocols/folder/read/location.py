@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from acp_core.person.places import is_pinned
+from acp_core.person.paths import is_pinned
 
 
 def locate(text: str, token: str | None = None) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import acp_core
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.clock import utc_now
 from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
@@ -93,7 +93,7 @@ def rehearse(
     chosen = load(scenario or DEFAULT)
     logs = state_folder() / "demo" / f"{utc_now():%Y-%m-%d-%H%M%S}-{os.getpid()}"
     try:
-        modes.private_folder(logs)
+        atomic.private_folder(logs)
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="acp-demo-"), chosen.name)
     except OSError as error:
@@ -157,7 +157,7 @@ class Company:
         """
         try:
             for name, command in self._commands.items():
-                with open(self.log(name), "ab", opener=modes.private_opener) as log:
+                with open(self.log(name), "ab", opener=atomic.private_opener) as log:
                     process = self._processes[name] = _start(command, log)
                 # Who ends while nobody asks is no zombie for as long as the dashboard is open.
                 threading.Thread(target=process.wait, name=f"acp-{name}", daemon=True).start()

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from acp_core.agents import permissions, presets
 from acp_core.agents import program as agents_program
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
@@ -306,7 +306,7 @@ def _recorded(place: Target) -> Installed:
 
 def _record(place: Target, record: Installed) -> None:
     path = _path(place)
-    modes.private_folder(path.parent)
+    atomic.private_folder(path.parent)
     atomic.replace(path, json.dumps(asdict(record)).encode(), private=True)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.person.paths import state_folder
@@ -238,7 +238,7 @@ def keep(folder: str, name: str, data: bytes, now: datetime) -> str:
         OSError: the copy could not be made.
     """
     store = place(folder)
-    modes.private_folder(store)
+    atomic.private_folder(store)
     stamp = now.strftime("%Y%m%dT%H%M%SZ")
     for number in range(1, 1000):
         path = os.path.join(store, f"{stamp}-{number:03d}-{name}")
@@ -252,7 +252,7 @@ def keep_charter(folder: str, protocol: dict[str, Any]) -> None:
     """Keep the newest good protocol.json, where that is possible: repairs look there first."""
     with contextlib.suppress(OSError, UnicodeError):
         store = place(folder)
-        modes.private_folder(store)
+        atomic.private_folder(store)
         path, data = os.path.join(store, _CHARTER), schema.encode_protocol(protocol)
         atomic.replace(path, data, private=True)
 

@@ -14,12 +14,11 @@ import os
 import time
 from pathlib import Path
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
-from acp_core.person.paths import state_folder
-from acp_core.person.places import is_pinned, pin_of
+from acp_core.person.paths import is_pinned, pin_of, state_folder
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
 
@@ -149,7 +148,7 @@ def note(folder: str, id: str, answer: bytes) -> None:
         OSError: it cannot be noted.
     """
     place = _place(folder)
-    modes.private_folder(place.parent)
+    atomic.private_folder(place.parent)
     noted = [*_noted(place).items(), (id, _digest(answer))][-_MOST:]
     atomic.replace(place, json.dumps(dict(noted)).encode(), sync=False, private=True)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.model.errors import Refused
@@ -170,7 +170,7 @@ def start(folder: str, charter: Charter, wanted: list[File], *, resume: bool) ->
         Refused: another collaboration is there already.
         OSError: a file could not be written.
     """
-    modes.shared_folder(folder)
+    atomic.shared_folder(folder)
     try:
         with locked_folder(folder):
             _refuse_other(folder, charter, resume)
@@ -204,7 +204,7 @@ def _write_files(folder: str, charter: Charter, wanted: list[File]) -> Started:
     created: list[str] = []
     kept: list[str] = []
     for file in wanted:
-        modes.shared_folder(os.path.dirname(file.path) or ".")
+        atomic.shared_folder(os.path.dirname(file.path) or ".")
         data = file.data
         if file.name == schema.PROTOCOL_FILE:  # the log may be one that a killed run wrote
             log = _content(path_of(folder, schema.LOG_FILE))
@@ -243,7 +243,7 @@ def finish(folder: str, protocol: dict[str, Any], *, now: Callable[[], datetime]
         with locked_folder(folder):
             missing = missing_files(folder, protocol, now())
             for file in missing:
-                modes.shared_folder(os.path.dirname(file.path) or ".")
+                atomic.shared_folder(os.path.dirname(file.path) or ".")
                 _put(file.path, file.data)
     except LogError as error:
         raise Refused(str(error)) from None

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, markdown, modes
+from acp_core.files import atomic, markdown
 from acp_core.files.locked import LockedLog, LogError, locked, locked_folder
 from acp_core.files.markdown import normalise
 from acp_core.files.reading import Unreadable, read_bounded, read_head
@@ -129,7 +129,7 @@ def _apply(fix: Fix, log: LockedLog | None) -> None:
     elif fix.verb == CREATE and os.path.lexists(fix.path) and not os.path.getsize(fix.path):
         atomic.replace(fix.path, fix.after)  # an empty file, left by a crash
     elif fix.verb == CREATE:
-        modes.shared_folder(os.path.dirname(fix.path))
+        atomic.shared_folder(os.path.dirname(fix.path))
         atomic.create(fix.path, fix.after)
     else:
         atomic.replace(fix.path, fix.after)

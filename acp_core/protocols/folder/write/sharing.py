@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from acp_core.files import atomic, claims, git, modes
-from acp_core.files.modes import group_name
+from acp_core.files import atomic, claims, git
+from acp_core.files.atomic import group_name
 from acp_core.files.read_only import FILE
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
@@ -221,7 +221,7 @@ def join(url: str, folder: str) -> Done:
         else:
             judged(commit, folder)
         made = not os.path.isdir(folder)
-        modes.shared_folder(folder)
+        atomic.shared_folder(folder)
         try:
             manifests.pin(folder, address, reads=reads)
             manifests.write_share(folder, address)
@@ -336,7 +336,7 @@ def refuse_group(folder: str) -> None:
     Raises:
         Refused: they do: none of them could change its mode.
     """
-    if modes.is_shared(os.stat(folder)):
+    if atomic.is_shared(os.stat(folder)):
         raise Refused(
             f"{folder} belongs to a group that writes there: --exclusive is for a folder of one account"
         )

@@ -11,13 +11,13 @@ from acp_core.model.action_spec import ActionSpec, Exits, Field, Intent, Kind, M
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import MARKS
 from acp_core.protocols.governed.write.initiative_init import DEFAULT_BARRIERS
-from acp_core.protocols.kit import fast_args
+from acp_core.protocols.kit import command_line
 from acp_core.protocols.kit.command import Commands
 
-RUN = fast_args.FOLDER._replace(help="The run's repository.")
-INITIATIVE = fast_args.FOLDER._replace(help="The initiative's folder.")
+RUN = command_line.FOLDER._replace(help="The run's repository.")
+INITIATIVE = command_line.FOLDER._replace(help="The initiative's folder.")
 
-BY = fast_args.BY._replace(
+BY = command_line.BY._replace(
     title="Who decides", help="Who decides; recorded.", form=True, aliases=("--as",)
 )
 
@@ -82,7 +82,7 @@ STEPPING = ActionSpec(
         Field("role", "Role", "The role that takes the turn [default: the next one].", Kind.CHOICE,
               metavar="ROLE"),
         Field("no_run", help="Write the bundle without starting a program.", kind=Kind.FLAG, form=False),
-        fast_args.BUDGET._replace(form=False),
+        command_line.BUDGET._replace(form=False),
     ),
     Intent.START,
     command="governed step",
@@ -179,7 +179,7 @@ TURN_REJECTION = ActionSpec(
         Field("reason", "What is wrong", "Describe what is wrong, for the agent.", Kind.LINES,
               aliases=("--comment",), metavar="TEXT", needed=True),
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.REJECT,
     command="governed reject-turn",
@@ -196,7 +196,7 @@ GATE_APPROVAL = ActionSpec(
     (
         COMMENT._replace(help="Comment to record with the approval."),
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.DECIDE,
     command="governed approve-gate",
@@ -230,7 +230,7 @@ GATE_REJECTION = ActionSpec(
         Field("comment", "What is missing", "Describe what is missing, for the next agent.",
               Kind.LINES, metavar="TEXT", needed=True),
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.DECIDE,
     command="governed reject-gate",
@@ -246,10 +246,10 @@ ESCALATION = ActionSpec(
     "Block the run until a human has resolved the reason.",
     "acp_core.protocols.governed.acts.deciding:escalation",
     (
-        fast_args.REASON._replace(kind=Kind.TEXT, help="The reason, in a few words."),
+        command_line.REASON._replace(kind=Kind.TEXT, help="The reason, in a few words."),
         Field("detail", "Detail", "Details about the reason.", Kind.LINES, flag="--comment"),
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.STOP_EVERYTHING,
     risky=True,
@@ -269,7 +269,7 @@ UNBLOCKING = ActionSpec(
         Field("drop_turn", "Abandon the turn", "Abandon the turn; the next step assigns a new one.",
               Kind.FLAG),
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.CONTINUE,
     command="governed unblock",
@@ -291,7 +291,7 @@ OBJECTION = ActionSpec(
               default="resolved_by_human"),
         COMMENT._replace(help="How, or why; recorded in the ledger."),
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.ANSWER,
     command="governed mark-objection",
@@ -378,7 +378,7 @@ TRUSTING = ActionSpec(
     "Allow hooks and services",
     "Allow the hooks and external services that the configuration names.",
     "acp_core.protocols.governed.acts.upkeep:trusting",
-    (BY._replace(form=False), fast_args.YES),
+    (BY._replace(form=False), command_line.YES),
     risky=True,
     command="governed trust",
     help="acp shows them first; your permission lasts until one of them changes.",
@@ -394,7 +394,7 @@ MIGRATION = ActionSpec(
     "Migrate the run",
     "Migrate a run of an earlier version to this version.",
     "acp_core.protocols.governed.acts.upkeep:migration",
-    (BY, fast_args.YES),
+    (BY, command_line.YES),
     Intent.REPAIR,
     command="governed migrate",
     help="Adds missing schema versions, mandatory objections, and a state that initiatives can link. "
@@ -430,7 +430,7 @@ STARTING = ActionSpec(
               kind=Kind.LIST, flag="--barrier", metavar="NAME=PHASE", form=False),
         Field("description", help="The objective of the initiative.", form=False),
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.START,
     command="governed coordinator init",
@@ -486,7 +486,7 @@ BARRIER_APPROVAL = ActionSpec(
         COMMENT._replace(help="The reason; every agent reads it."),
         _BARRIER,
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.DECIDE,
     command="governed coordinator approve-barrier",
@@ -511,7 +511,7 @@ BARRIER_REJECTION = ActionSpec(
               Kind.LINES, metavar="TEXT", needed=True),
         _BARRIER,
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.DECIDE,
     command="governed coordinator reject-barrier",
@@ -547,7 +547,7 @@ MENDING = ActionSpec(
         Field("workstream", "Workstream", "The workstream to repair.", Kind.CHOICE,
               required=True, metavar="NAME"),
         BY,
-        fast_args.YES,
+        command_line.YES,
     ),
     Intent.REPAIR,
     command="governed coordinator mend-workstream",
@@ -562,7 +562,7 @@ MENDING_STATE = ActionSpec(
     "Repair the coordinator's state",
     "Rebuild the coordinator's lost state from its ledger; the damaged file is kept.",
     "acp_core.protocols.governed.acts.initiatives:mending_state",
-    (BY, fast_args.YES),
+    (BY, command_line.YES),
     Intent.REPAIR,
     command="governed coordinator mend-state",
     examples=("acp governed coordinator mend-state",),
@@ -575,7 +575,7 @@ TRUST_HOOKS = ActionSpec(
     "Trust the hooks",
     "Allow the scripts that the configuration names; review them first.",
     "acp_core.protocols.governed.acts.initiatives:trusting",
-    (BY._replace(form=False), fast_args.YES),
+    (BY._replace(form=False), command_line.YES),
     risky=True,
     command="governed coordinator trust-hooks",
     aliases=("trust",),

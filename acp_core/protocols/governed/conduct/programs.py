@@ -27,7 +27,7 @@ from acp_core.agents.processes import myself
 from acp_core.agents.program import Attempt, Command, Exit, Program, SpawnError
 from acp_core.agents.session import Session, mark_command
 from acp_core.agents.state import Phase, Run
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.claims import ClaimError
 from acp_core.files.reading import stamp
 from acp_core.model.text import clean_line
@@ -74,7 +74,7 @@ def command(task: Task) -> Command:
         if len(prompt.encode()) > 120_000:
             raise SpawnError("the prompt is too long for an argument: use stdin")
     elif how == "stdin":
-        modes.private_folder(task.own)
+        atomic.private_folder(task.own)
         path = task.own / "stdin.md"
         atomic.replace(path, prompt_of(task).encode(errors="replace"), sync=False, private=True)
         stdin = os.fspath(path)
@@ -131,8 +131,8 @@ def take_with_program(task: Task) -> TakenTurn:
     what the program does.
     """
     try:
-        modes.shared_folder(task.staged.parent)
-        modes.private_folder(task.own)
+        atomic.shared_folder(task.staged.parent)
+        atomic.private_folder(task.own)
         ready = command(task)
         _refuse_unbound(task, ready)
         err, out = dispatch.fresh_program_logs(task.root, task.turn_id)
@@ -309,7 +309,7 @@ def take_with_preset(task: Task, preset: Preset, tell: Callable[[str], None]) ->
     """
     work = RoleTurn(task, preset, tell)
     try:
-        modes.shared_folder(task.staged.parent)
+        atomic.shared_folder(task.staged.parent)
         program = work.program()
         with Session.of(program, work.role, attempts=1, run_id=work.run_id) as session:
             run = perform(session, work)

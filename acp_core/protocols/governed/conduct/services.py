@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from acp_core.agents.processes import identify
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.secrets import mask
 from acp_core.model.errors import NetworkError
 from acp_core.model.text import clean_line
@@ -71,7 +71,7 @@ def take_with_service(task: Task) -> TakenTurn:
             dispatch.note_program(task.root, task.turn_id, me)
         answer = ask(request(task), task.seconds_left(), task.runtime)
         result = result_in(answer)
-        modes.shared_folder(task.staged.parent)
+        atomic.shared_folder(task.staged.parent)
         text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
         atomic.replace(task.staged, text.encode(errors="replace"))
     except ServiceError as error:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Unreadable, read_bounded, stamp
 from acp_core.model.errors import Refused
@@ -205,7 +205,7 @@ def _lock_made(path: Path, data: bytes) -> bool:
         except FileExistsError:
             return False
         except FileNotFoundError:
-            modes.shared_folder(path.parent)
+            atomic.shared_folder(path.parent)
             continue
         except OSError as error:
             raise Refused(f"{path}: {error.strerror or error}") from None

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents.processes import Identity, end, identify
-from acp_core.files import atomic, claims, modes
+from acp_core.files import atomic, claims
 from acp_core.files.claims import ClaimError, Seen, of_turn
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.errors import Refused
@@ -120,7 +120,7 @@ def dispatch(
         room = schema.inside(opened.root, f"{prompts.STAGING}/{planned.turn['turn_id']}")
         if room is not None:
             with contextlib.suppress(OSError):  # whoever takes the turn can make it too
-                modes.shared_folder(room)
+                atomic.shared_folder(room)
         done = describe(opened.config, planned)
     told_hooks = {"turn_id": done.turn_id, "role": done.role, "attempt": done.attempt}
     said += hooks.fire(root, "after_dispatch", told_hooks)
@@ -310,7 +310,7 @@ def note_program(root: Path, turn_id: str, identity: Identity) -> None:
     """
     record = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
     folder = program_folder(root, turn_id)
-    modes.private_folder(folder)
+    atomic.private_folder(folder)
     atomic.replace(folder / "process.json", json.dumps(record).encode(), sync=False, private=True)
     try:
         claims.note(root, of_turn(turn_id), identity.pid, about=turn_id)

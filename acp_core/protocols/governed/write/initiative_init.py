@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, git, modes
+from acp_core.files import atomic, git
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
@@ -130,7 +130,7 @@ def create(
         sweep_clones(root, source.folder)
         if source.address:
             target = root / source.folder
-            modes.shared_folder(target.parent)
+            atomic.shared_folder(target.parent)
             clone(source.address, source.stream.branch, target)
             steps.append(f"cloned {source.stream.name}")
         _check_branch(root, source)
@@ -139,7 +139,7 @@ def create(
     runs = {s.stream.name: _readable_run(root, s, plan) for s in initiative.sources}
     homes = [os.path.relpath(run.root / own_writes.RUN_HOME, root) for run in runs.values()]
     for run in runs.values():
-        modes.shared_folder(run.root / own_writes.RUN_HOME)
+        atomic.shared_folder(run.root / own_writes.RUN_HOME)
     with opened.hold_files(root, own_writes.COORDINATOR_HOME, homes) as holder:
         if (root / STATE).exists():
             raise Refused(f"{root} is already started: see acp governed coordinator status")
@@ -375,7 +375,7 @@ def write_configuration(root: Path, config: Object) -> None:
         Refused: there is one, or it cannot be written.
     """
     try:
-        modes.shared_folder(root)
+        atomic.shared_folder(root)
         atomic.create(root / schema.MULTI_CONFIG, json_document(config))
     except FileExistsError:
         raise Refused(f"{root / schema.MULTI_CONFIG} already exists: edit it instead") from None

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import APPEND, REPLACE, Transaction, Write
@@ -226,7 +226,7 @@ def write_context(opened: OpenedInitiative) -> list[str]:
         try:
             data = render_context(opened, stream.name).encode()
             if _content(path) != data:
-                modes.shared_folder(path.parent)
+                atomic.shared_folder(path.parent)
                 atomic.replace(path, data)
         except OSError as error:
             problems.append(f"{path}: {error.strerror or error}")

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.locked import locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.person import paths as places
@@ -30,7 +30,7 @@ def trust_run(root: Path) -> list[str]:
     """
     config = schema.read_object(root / schema.CONFIG).value
     place = trusted_file()
-    modes.private_folder(place.parent)
+    atomic.private_folder(place.parent)
     with locked_folder(str(place.parent)):
         known = schema.read_object(place).value
         known[os.path.realpath(root)] = fingerprint(root, config)
@@ -54,7 +54,7 @@ def trust_scripts(root: Path, paths: Iterator[str] | tuple[str, ...]) -> list[st
         OSError: it cannot be remembered.
     """
     place = _place()
-    modes.private_folder(place.parent)
+    atomic.private_folder(place.parent)
     found = {path: seen for path in paths if (seen := script_digest(root, path))}
     with locked_folder(str(place.parent)):
         known = schema.read_object(place).value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
-from acp_core.protocols.kit import fast_args
+from acp_core.protocols.kit import command_line
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.wire.network import links
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, warning_of
@@ -124,14 +124,14 @@ AGENT = ActionSpec(
               metavar="COMMAND", optional=True, suggests=PRESETS),
         Field("workdir", "Working folder", "Working folder of that program [default: here].", Kind.FOLDER,
               optional=True),
-        fast_args.MODEL,
-        fast_args.JOBS._replace(help="Maximum number of answers in progress at the same time.",
+        command_line.MODEL,
+        command_line.JOBS._replace(help="Maximum number of answers in progress at the same time.",
                               default=4, least=1, most=999_999, aliases=("--at-once",)),
-        fast_args.TIMEOUT._replace(help="Time limit per answer.", default=1800.0, least=1,
+        command_line.TIMEOUT._replace(help="Time limit per answer.", default=1800.0, least=1,
                                  most=999_999, aliases=("--time-limit",)),
-        fast_args.PERMISSIONS._replace(help="Decide what a live session of that program may do without asking. "
+        command_line.PERMISSIONS._replace(help="Decide what a live session of that program may do without asking. "
                                      "Others' messages make it ask.", default="none"),
-        fast_args.ONCE._replace(help="Start the program for each answer, even if it can hold a live session."),
+        command_line.ONCE._replace(help="Start the program for each answer, even if it can hold a live session."),
         Field("sync", "Durability", "Make acknowledged messages survive a power loss (full) or only "
               "a crash (normal).", Kind.CHOICE, ("full", "normal"), default="full"),
     ),
@@ -167,7 +167,7 @@ BRIDGE = ActionSpec(
     command="bridge",
     examples=("acp bridge checkout", "acp bridge checkout --allow block"),
     exits=_ENDS,
-    place=fast_args.FOLDER._replace(default=None, required=True),
+    place=command_line.FOLDER._replace(default=None, required=True),
     dry_run=False,
     run="acp_core.protocols.wire.acts.serve:run_bridge",
 )  # fmt: skip

@@ -44,7 +44,7 @@ from acp_core.agents.program import (
     run_shielded,
 )
 from acp_core.agents.state import Run
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.decode import text
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import InvalidInput
@@ -365,7 +365,7 @@ class Answering:
 
 def _make(folder: Path) -> None:
     """Make the folder of a run; its owner alone can look into it."""
-    modes.private_folder(folder)
+    atomic.private_folder(folder)
 
 
 def _put(path: Path, data: bytes) -> Path:
@@ -590,7 +590,7 @@ class Sessions:
         if name not in self._sessions:
             where, held = self._place(name), contextlib.ExitStack()
             try:
-                await asyncio.to_thread(modes.private_folder, self._folder)
+                await asyncio.to_thread(atomic.private_folder, self._folder)
                 await asyncio.to_thread(held.enter_context, where.locked())
             except LoopRunning:
                 raise SpawnError("another process holds this live session") from None

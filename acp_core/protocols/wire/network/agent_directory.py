@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted
 from acp_core.model.snapshot import Obstacle
@@ -81,8 +81,8 @@ def claimed(name: str) -> Iterator[Path]:
         OSError: it cannot be made.
     """
     folder = folder_of(name)
-    modes.private_folder(folder)
-    with open(folder / "lock", "a+b", opener=modes.private_opener) as file:
+    atomic.private_folder(folder)
+    with open(folder / "lock", "a+b", opener=atomic.private_opener) as file:
         tries = 0
         while not _lock_file(file):
             tries += 1

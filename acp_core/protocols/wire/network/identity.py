@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.schema.agent_card import PeerCard
@@ -96,7 +96,7 @@ def load_or_make(path: str | os.PathLike[str] = DEFAULT) -> Identity:
     }
     before = os.umask(0o077)
     try:
-        modes.shared_folder(place.parent)
+        atomic.shared_folder(place.parent)
         atomic.create(place, json.dumps(content, indent=2).encode() + b"\n")
     except FileExistsError:  # another agent was faster
         return _load(place)

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, modes
+from acp_core.files import atomic
 from acp_core.files.decode import text
 from acp_core.files.read_only import NEWER, is_newer
 from acp_core.files.reading import Unreadable, open_regular
@@ -411,7 +411,7 @@ class Writer:
         """Begin; what is known from before."""
         reader = Reader(self.folder)
         try:
-            modes.private_folder(self.folder)
+            atomic.private_folder(self.folder)
             import fcntl
 
             self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

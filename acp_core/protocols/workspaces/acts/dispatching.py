@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.secrets import mask_command
 from acp_core.files.transaction import JOURNAL
@@ -216,7 +216,7 @@ def creation(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         wish = _plan(values, place)
-        modes.shared_folder(place)
+        atomic.shared_folder(place)
         preview = show(setup.create_run(place, wish, utc_now()))
         return Outcome(OutcomeState.DONE, preview.sentence, place, preview)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, Moved, QuerySpec
-from acp_core.protocols.kit import fast_args
+from acp_core.protocols.kit import command_line
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import (
@@ -37,7 +37,7 @@ ALIKE = Field("alike", "Apply to all conflicts on this topic", kind=Kind.FLAG,
 CONFLICT = Field("conflict", "Conflict", "Name the conflict by its id.", Kind.CHOICE,
                   required=True, position=True, metavar="ID")  # fmt: skip
 
-TIMEOUT = fast_args.TIMEOUT._replace(
+TIMEOUT = command_line.TIMEOUT._replace(
     title="Time limit per agent, in seconds", help="Stop an agent after this time.", most=1e7 - 1
 )
 
@@ -50,7 +50,7 @@ PROGRAM_FIELDS = (
         "{prompt} or {prompt_file}.",
         listed=False, owner=True,
     ),
-    fast_args.MODEL._replace(help="Choose the model [default: the program's own]."),
+    command_line.MODEL._replace(help="Choose the model [default: the program's own]."),
 )  # fmt: skip
 """The program that works: a form asks for a preset or a command; see `binding.chosen_program`."""
 _ROOM = "acp_core.protocols.workspaces.acts"
@@ -140,12 +140,12 @@ DISPATCHING = ActionSpec(
     f"{_ROOM}.dispatching:dispatching",
     (
         PROGRAM_FIELDS[0],
-        fast_args.JOBS._replace(
+        command_line.JOBS._replace(
             name="limit", flag="--jobs", title="Agents at the same time",
             help="Maximum number of agents at the same time; the others start as agents finish.", least=1, most=64,
         ),
         *PROGRAM_FIELDS[1:],
-        fast_args.AGENT._replace(name="presets", flag="--agent", aliases=("--program-of",)),
+        command_line.AGENT._replace(name="presets", flag="--agent", aliases=("--program-of",)),
         Field("workdir", help="Working folder of the programs [default: the run's folder].", kind=Kind.FOLDER, form=False,
               owner=True),
         TIMEOUT._replace(
@@ -154,10 +154,10 @@ DISPATCHING = ActionSpec(
         Field("again", help="Rerun one agent.", metavar="AGENT", form=False),
         Field("feedback", help="With --again: feedback for its next prompt.", form=False),
         Field("go_on", help="With --again: continue from its earlier output.", kind=Kind.FLAG, form=False),
-        fast_args.ONCE,
-        fast_args.PERMISSIONS,
-        fast_args.BUDGET._replace(form=False),
-        fast_args.DETACH,
+        command_line.ONCE,
+        command_line.PERMISSIONS,
+        command_line.BUDGET._replace(form=False),
+        command_line.DETACH,
     ),
     Intent.START,
     command="workspaces dispatch",
@@ -290,8 +290,8 @@ TRIAGING = ActionSpec(
             required=True,
             position=True,
         ),
-        fast_args.REASON._replace(help="Recorded with the decision."),
-        fast_args.BY,
+        command_line.REASON._replace(help="Recorded with the decision."),
+        command_line.BY,
         START,
     ),
     Intent.DECIDE,
@@ -325,7 +325,7 @@ COMPARISON = ActionSpec(
     "Compare",
     "Compare the outputs and record differences as hints.",
     f"{_ROOM}.integrating:comparison",
-    (fast_args.BY,),
+    (command_line.BY,),
     command="workspaces compare",
     help="A hint blocks nothing: resolve it, dismiss it, or leave it; unresolved hints are listed in the "
     "final output. `dispute` turns it into a conflict, which must be resolved before the integration.",
@@ -351,7 +351,7 @@ DISPUTE = ActionSpec(
             required=True,
         ),
         Field("between", help="Both agents, in one option.", metavar="A,B", form=False),
-        fast_args.BY,
+        command_line.BY,
     ),
     command="workspaces dispute",
     aliases=("add_conflict",),
@@ -379,7 +379,7 @@ RESOLUTION = ActionSpec(
             Kind.CHOICE, schema.GROUNDS,
         ),
         ALIKE._replace(help="Apply to all conflicts on its topic that involve the kept agent."),
-        fast_args.BY,
+        command_line.BY,
     ),
     Intent.DECIDE,
     command="workspaces resolve",
@@ -396,7 +396,7 @@ DISMISSAL = ActionSpec(
         CONFLICT,
         Field("reason", "Reason", "Why this is not a conflict."),
         ALIKE,
-        fast_args.BY,
+        command_line.BY,
     ),
     Intent.DECIDE,
     command="workspaces dismiss",
@@ -465,7 +465,7 @@ SYNTHESIS = ActionSpec(
         PROGRAM_FIELDS[0]._replace(listed=True, flag="--agent", metavar="PRESET",
                              help="Choose the program that writes the draft."),
         *PROGRAM_FIELDS[1:],
-        fast_args.DETACH,
+        command_line.DETACH,
     ),
     Intent.START,
     command="workspaces synthesise",
@@ -488,7 +488,7 @@ FINISHING = ActionSpec(
             Kind.LIST,
             flag="--gap",
         ),
-        fast_args.BY._replace(help="Who approves [default: you]."),
+        command_line.BY._replace(help="Who approves [default: you]."),
     ),
     Intent.ACCEPT,
     command="workspaces finish",

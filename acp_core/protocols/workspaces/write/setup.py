@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, modes, transaction
+from acp_core.files import atomic, transaction
 from acp_core.files.records import Record
 from acp_core.files.transaction import CREATE, JOURNAL, MOVE, Write
 from acp_core.model.clock import utc_now
@@ -101,7 +101,7 @@ def create_run(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Ste
     """
     step = plan_run(folder, plan, now)
     place = layout(folder)
-    modes.shared_folder(place.coord)
+    atomic.shared_folder(place.coord)
     with locked(place) as transaction:
         step = plan_run(folder, plan, now)
         carry_out(transaction, step)
@@ -328,7 +328,7 @@ def _target(place: Layout, path: Path) -> Path:
 
 
 def _rename(path: Path, target: Path) -> None:
-    modes.shared_folder(target.parent)
+    atomic.shared_folder(target.parent)
     path.rename(target)
     for folder in (target.parent, path.parent):
         atomic.sync_folder(str(folder))

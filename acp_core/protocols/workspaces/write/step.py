@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_core.files import modes, transaction
+from acp_core.files import atomic, transaction
 from acp_core.files.transaction import MOVE, Transaction, Write, begin
 from acp_core.model.action import Change
 from acp_core.model.clock import utc_now
@@ -67,7 +67,7 @@ def carry_out(transaction: Transaction, step: Step) -> None:
         OSError: a folder cannot be made.
     """
     for folder in step.folders:
-        modes.shared_folder(folder)
+        atomic.shared_folder(folder)
     transaction.commit(step.sentence.rstrip("."), step.writes)
 
 

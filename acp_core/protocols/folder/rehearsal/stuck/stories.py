@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents.presets import Preset
-from acp_core.files import modes
+from acp_core.files import atomic
 from acp_core.model.clock import utc_now
 from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.rehearsal.rehearse import begin
@@ -90,7 +90,7 @@ def tell(name: str, folder: Path | None = None, *, speed: float = 1.0) -> Story:
     plot = _PLOTS[name]
     drafts = state_folder() / "demo" / f"{utc_now():%Y-%m-%d-%H%M%S}-{os.getpid()}-{name}"
     try:
-        modes.private_folder(drafts)
+        atomic.private_folder(drafts)
         place = folder or Path(tempfile.mkdtemp(prefix="acp-demo-"), f"stuck-{name}")
     except OSError as error:
         raise RehearsalError(f"no folder for a rehearsal: {error}") from None
