@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from acp_core.files.decode import (
+    ARE_TEXTS,
+    IS_SWITCH,
+    IS_TEXT,
+    Check,
+    WrongValue,
+    check_fields,
+    check_list,
+    check_one_of,
+    check_table,
+    check_that,
+)
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import InvalidInput
 from acp_core.model.text import clean_line
@@ -25,268 +36,147 @@ class SettingsError(InvalidInput):
     """The settings cannot be used; the message is one line: file, key, and what is wrong."""
 
 
-class _Wrong(ValueError):
-    """A value is not of its kind: where below the setting, and what is needed."""
-
-
-def _text(value: object) -> None:
-    if not isinstance(value, str):
-        raise _Wrong("", "a text in quotes")
-
-
-def _switch(value: object) -> None:
-    if not isinstance(value, bool):
-        raise _Wrong("", "true or false")
-
-
-def _texts(value: object) -> None:
-    if not isinstance(value, list):
-        raise _Wrong("", "a list of texts")
-    for place, item in enumerate(value):
-        if not isinstance(item, str):
-            raise _Wrong(f"[{place}]", "a text in quotes")
-
-
-def _table(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table of texts")
-    for name, item in value.items():
-        if not isinstance(item, str):
-            raise _Wrong(f".{name}", "a text in quotes")
-
-
-def _tables(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table of tables")
-    for name, item in value.items():
-        if not isinstance(item, dict):
-            raise _Wrong(f".{name}", "a table")
-
-
-BUDGETS = ("turn", "participant", "collaboration", "day")
 _AMOUNT = re.compile(r"(?!0*(?:\.0*)?[a-zA-Z])\d{1,9}(?:\.\d{1,6})?[kM]?(?:usd|tokens?)")
-LOOPS = ("retries", "pause", "turn_minutes", "minutes")
-
-
-def _loops(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if name not in LOOPS:
-            raise _Wrong(f".{name}", f"one of {', '.join(LOOPS)}")
-        number = isinstance(item, int | float) and not isinstance(item, bool)
-        if not number or not 0 <= item < 1e6:
-            raise _Wrong(f".{name}", "a number that is not negative")
-
-
-def _budgets(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if name not in BUDGETS:
-            raise _Wrong(f".{name}", f"one of {', '.join(BUDGETS)}")
-        words = item.replace(",", " ").split() if isinstance(item, str) else []
-        if not words or not all(map(_AMOUNT.fullmatch, words)):
-            raise _Wrong(f".{name}", 'amounts such as "2.50usd" or "5usd, 500ktokens"')
-
-
-def _recording(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if name == "on":
-            if not isinstance(item, bool):
-                raise _Wrong(".on", "true or false")
-        elif name not in ("days", "megabytes"):
-            raise _Wrong(f".{name}", "one of on, days, megabytes")
-        elif isinstance(item, bool) or not isinstance(item, int | float) or not 0 < item < 1e9:
-            raise _Wrong(f".{name}", "a number above zero")
-
-
-def _working(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    from acp_core.person import working_hours as working
-
-    checks = {"hours": working.hours, "days": working.days}
-    for name, item in value.items():
-        if name not in checks:
-            raise _Wrong(f".{name}", "one of hours, days")
-        try:
-            checks[name](item if isinstance(item, str) else "")
-        except ValueError as error:
-            raise _Wrong(f".{name}", str(error)) from None
-
-
-def _notify(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    from acp_core.person import notices
-
-    try:
-        notices.parse(value)
-    except notices.WaysError as error:
-        raise _Wrong(f".{error.where}", error.needed) from None
-
-
-def _permissions(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    from acp_core.person import permissions
-
-    try:
-        permissions.parse(value)
-    except permissions.WrongRule as error:
-        raise _Wrong(error.where, error.needed) from None
-
-
-def _fleet(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    from acp_core.person import views
-
-    try:
-        views.parse(value)
-    except views.WrongView as error:
-        raise _Wrong(error.where, error.needed) from None
-
-
 REQUESTS = ("start", "stop", "nudge", "take", "decide", "permit")
 """What a person can let other hosts ask of this one."""
 
 
+def _number(value: object) -> float:
+    """The number; one below every bound where it is none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else -1.0
+
+
+def _are_amounts(value: object) -> bool:
+    words = value.replace(",", " ").split() if isinstance(value, str) else []
+    return bool(words) and all(map(_AMOUNT.fullmatch, words))
+
+
+def _agent(value: Any) -> None:
+    if isinstance(value, str):
+        return
+    fields = {"link": IS_TEXT, "token": IS_TEXT}
+    check_fields(fields, "a link in quotes, or a table with link and token")(value)
+    if "link" not in value:
+        raise WrongValue(".link", "a link in quotes")
+
+
 def _requests(value: object) -> None:
-    _texts(value)
-    assert isinstance(value, list)
-    for place, item in enumerate(value):
-        if item not in REQUESTS:
-            raise _Wrong(f"[{place}]", f"one of {', '.join(REQUESTS)}")
+    ARE_TEXTS(value)
+    check_list(check_one_of(REQUESTS), "")(value)
 
 
-_SHARE: dict[str, Callable[[object], None]] = {
-    "host": _text,
-    "follow": _texts,
-    "accept": _requests,
-    "deciders": _texts,
-    "sign": _text,
-}
+def _working(value: object) -> None:
+    from acp_core.person import working_hours
+
+    working_hours.CHECK(value)
 
 
-def _share(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if name not in _SHARE:
-            raise _Wrong(f".{name}", f"one of {', '.join(_SHARE)}")
-        _below(_SHARE[name], item, f".{name}")
+def _notify(value: object) -> None:
+    from acp_core.person import notices
+
+    notices.CHECK(value)
 
 
-def _agents(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if isinstance(item, str):
-            continue
-        if not isinstance(item, dict):
-            raise _Wrong(f".{name}", "a link in quotes, or a table with link and token")
-        for key, each in item.items():
-            if key not in ("link", "token"):
-                raise _Wrong(f".{name}.{key}", "one of link, token")
-            _below(_text, each, f".{name}.{key}")
-        if "link" not in item:
-            raise _Wrong(f".{name}.link", "a link in quotes")
+def _permissions(value: object) -> None:
+    from acp_core.person import permissions
+
+    permissions.CHECK(value)
 
 
-def _below(check: Callable[[object], None], value: object, where: str) -> None:
-    try:
-        check(value)
-    except _Wrong as error:
-        raise _Wrong(where + error.args[0], error.args[1]) from None
+def _fleet(value: object) -> None:
+    from acp_core.person import views
+
+    views.check(value)
 
 
-def _setting(check: Callable[[object], None], description: str) -> dict[str, Any]:
-    return {"check": check, "description": description}
+_is_positive = check_that(lambda value: 0 < _number(value) < 1e9, "a number above zero")
+_not_negative = check_that(lambda value: 0 <= _number(value) < 1e6, "a number that is not negative")
+_amounts = check_that(_are_amounts, 'amounts such as "2.50usd" or "5usd, 500ktokens"')
+_names_to_texts = check_table(IS_TEXT, "a table of texts")
+_presets = check_table(
+    check_that(lambda value: isinstance(value, dict), "a table"), "a table of tables"
+)
+_agents = check_table(_agent)
+_loops = check_fields(dict.fromkeys(("retries", "pause", "turn_minutes", "minutes"), _not_negative))
+_budgets = check_fields(dict.fromkeys(("turn", "participant", "collaboration", "day"), _amounts))
+_recording = check_fields({"on": IS_SWITCH, "days": _is_positive, "megabytes": _is_positive})
+_share = check_fields(
+    {
+        "host": IS_TEXT,
+        "follow": ARE_TEXTS,
+        "accept": _requests,
+        "deciders": ARE_TEXTS,
+        "sign": IS_TEXT,
+    }
+)
+
+
+def setting(check: Check, default: Any, description: str) -> Any:
+    """One setting.
+
+    Args:
+        check: its kind.
+        default: its value where it is left out; what makes one, where that can be changed.
+        description: what it is for, in a sentence.
+    """
+    metadata = {"check": check, "description": description}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Everything that can be set; each value left out has a default.
+    """Everything that can be set, each with its kind, its default and what it is for."""
 
-    What a setting is for stands in the ``description`` of its field's metadata.
-    """
-
-    theme: str | None = field(
-        default=None,
-        metadata=_setting(_text, "Name of the dashboard's colour theme."),
+    theme: str | None = setting(IS_TEXT, None, "Name of the dashboard's colour theme.")
+    keys: dict[str, str] = setting(
+        _names_to_texts, dict, "Key bindings to change, by the id of the binding."
     )
-    keys: dict[str, str] = field(
-        default_factory=dict,
-        metadata=_setting(_table, "Key bindings to change, by the id of the binding."),
+    humans: list[str] = setting(
+        ARE_TEXTS, list, "Ids of the participants that are people, not agents."
     )
-    humans: list[str] = field(
-        default_factory=list,
-        metadata=_setting(_texts, "Ids of the participants that are people, not agents."),
+    utc: bool = setting(IS_SWITCH, False, "Show times in UTC instead of the local time zone.")
+    paths: list[str] = setting(
+        ARE_TEXTS, list, "Folders to search for collaborations when no path is given."
     )
-    utc: bool = field(
-        default=False,
-        metadata=_setting(_switch, "Show times in UTC instead of the local time zone."),
+    agents: dict[str, str | dict[str, str]] = setting(
+        _agents, dict, "Links of remote agents to show in the fleet, by name."
     )
-    paths: list[str] = field(
-        default_factory=list,
-        metadata=_setting(_texts, "Folders to search for collaborations when no path is given."),
+    fleet: dict[str, object] = setting(
+        _fleet, dict, "Saved views of the fleet: views by name, and the first view."
     )
-    agents: dict[str, str | dict[str, str]] = field(
-        default_factory=dict,
-        metadata=_setting(_agents, "Links of remote agents to show in the fleet, by name."),
+    bell: bool = setting(IS_SWITCH, True, "Ring the terminal's bell when something new needs you.")
+    notify: dict[str, object] = setting(
+        _notify, dict, "Other ways to notify you: desktop, command, webhook, hours."
     )
-    fleet: dict[str, object] = field(
-        default_factory=dict,
-        metadata=_setting(_fleet, "Saved views of the fleet: views by name, and the first view."),
+    editor: str | None = setting(
+        IS_TEXT, None, "Command that opens a document, instead of $VISUAL or $EDITOR."
     )
-    bell: bool = field(
-        default=True,
-        metadata=_setting(_switch, "Ring the terminal's bell when something new needs you."),
+    presets: dict[str, dict[str, object]] = setting(
+        _presets, dict, "Presets for the agents that take participants' turns."
     )
-    notify: dict[str, object] = field(
-        default_factory=dict,
-        metadata=_setting(_notify, "Other ways to notify you: desktop, command, webhook, hours."),
+    loops: dict[str, float] = setting(
+        _loops, dict, "Retries, pause (s) and deadlines (min) of participants' loops."
     )
-    editor: str | None = field(
-        default=None,
-        metadata=_setting(_text, "Command that opens a document, instead of $VISUAL or $EDITOR."),
+    budgets: dict[str, str] = setting(
+        _budgets, dict, "Budgets of loops: turn, participant, collaboration, day."
     )
-    presets: dict[str, dict[str, object]] = field(
-        default_factory=dict,
-        metadata=_setting(_tables, "Presets for the agents that take participants' turns."),
+    permissions: dict[str, object] = setting(
+        _permissions, dict, "What agents may do without asking: policy and rules."
     )
-    loops: dict[str, float] = field(
-        default_factory=dict,
-        metadata=_setting(_loops, "Retries, pause (s) and deadlines (min) of participants' loops."),
+    recording: dict[str, float] = setting(
+        _recording, dict, "Recording of history: on, days, megabytes."
     )
-    budgets: dict[str, str] = field(
-        default_factory=dict,
-        metadata=_setting(_budgets, "Budgets of loops: turn, participant, collaboration, day."),
+    share: dict[str, Any] = setting(
+        _share,
+        dict,
+        "Shared collaborations: host, the name of this machine; follow, the stores to list; "
+        "accept, the requests from other machines that acp follows; deciders, whose decisions "
+        "count; sign, your ssh key for your own.",
     )
-    permissions: dict[str, object] = field(
-        default_factory=dict,
-        metadata=_setting(_permissions, "What agents may do without asking: policy and rules."),
-    )
-    recording: dict[str, float] = field(
-        default_factory=dict,
-        metadata=_setting(_recording, "Recording of history: on, days, megabytes."),
-    )
-    share: dict[str, Any] = field(
-        default_factory=dict,
-        metadata=_setting(
-            _share,
-            "Shared collaborations: host, the name of this machine; follow, the stores to list; "
-            "accept, the requests from other machines that acp follows; deciders, whose decisions "
-            "count; sign, your ssh key for your own.",
-        ),
-    )
-    working: dict[str, str] = field(
-        default_factory=dict,
-        metadata=_setting(_working, "Your working time, for statistics: hours and days."),
+    working: dict[str, str] = setting(
+        _working, dict, "Your working time, for statistics: hours and days."
     )
 
 
@@ -323,9 +213,8 @@ def load(file: Path | None = None) -> Settings:
             raise _error(place, f"{name}: unknown setting (available: {names})")
         try:
             known[name].metadata["check"](value)
-        except _Wrong as error:
-            below, needed = error.args
-            raise _error(place, f"{name}{below}: expected {needed}") from None
+        except WrongValue as error:
+            raise _error(place, f"{name}{error.where}: expected {error.needed}") from None
     return Settings(**content)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, tzinfo
 from functools import lru_cache
 
+from acp_core.files.decode import check_fields, check_read
+
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = "09:00-18:00"
 WEEK = "mon-fri"
@@ -101,3 +103,7 @@ def days(text: str) -> frozenset[int]:
         begin, end = DAYS.index(first), DAYS.index(last or first)
         found.update(range(begin, (end if end >= begin else end + 7) + 1))
     return frozenset(day % 7 for day in found)
+
+
+CHECK = check_fields({"hours": check_read(hours), "days": check_read(days)})
+"""Of the table ``[working]``."""

@@ -43,7 +43,7 @@ def in_force(chosen: str) -> Permissions:
         chosen: the policy's name; "" for that of the settings.
 
     Raises:
-        WrongRule: the settings hold something that is no rule.
+        WrongValue: there is no such policy.
         SettingsError: they cannot be read.
     """
     allowed = permissions.parse(settings.load().permissions)
