@@ -37,7 +37,7 @@ from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link
 

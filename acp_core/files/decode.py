@@ -1,4 +1,4 @@
-"""Strangers' JSON into frozen dataclasses, leniently; and what a person wrote, strictly.
+"""Strangers' JSON into frozen dataclasses, leniently.
 
 The types of a class say what is wanted. What is missing or null gets the field's default; what is
 of another kind gets it too, and is reported as `Odd`. Nothing raises::
@@ -13,21 +13,17 @@ of another kind gets it too, and is reported as `Odd`. Nothing raises::
     odd: list[Odd] = []
     task = Decoder().decode(Task, json.loads(text), odd)
 
-Libraries for this (cattrs, msgspec, pydantic) refuse the whole object for one wrong field. That is
-right for what a person wrote and can mend: its `Check` raises `WrongValue` at the first value that is
-not of its kind.
+Libraries for this (cattrs, msgspec, pydantic) refuse the whole object for one wrong field.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
-
-from acp_core.model.errors import InvalidInput
 
 T = TypeVar("T")
 
@@ -268,91 +264,3 @@ def _expected(what: str, read: _Reader) -> _Reader:
 
 
 _OBJECT = _expected("an object", lambda value, odd: value if isinstance(value, dict) else _WRONG)
-
-
-class WrongValue(InvalidInput, ValueError):
-    """A value is not of its kind: ``where`` below what was looked at, and what is ``needed`` there."""
-
-    def __init__(self, where: str, needed: str) -> None:
-        super().__init__(f"{where}: {needed}")
-        self.where, self.needed = where, needed
-
-
-Check = Callable[[Any], None]
-"""Raises `WrongValue` where a value is not of its kind."""
-
-
-def check_that(fits: Callable[[Any], object], needed: str) -> Check:
-    """Values that fit."""
-
-    def check(value: object) -> None:
-        if not fits(value):
-            raise WrongValue("", needed)
-
-    return check
-
-
-def check_one_of(names: Iterable[str]) -> Check:
-    """One of some texts."""
-    known = tuple(names)
-    return check_that(lambda value: value in known, f"one of {', '.join(known)}")
-
-
-def check_read(read: Callable[[str], object]) -> Check:
-    """A text that can be read; `ValueError` says what is needed."""
-
-    def check(value: object) -> None:
-        try:
-            read(value if isinstance(value, str) else "")
-        except ValueError as error:
-            raise WrongValue("", str(error)) from None
-
-    return check
-
-
-def check_list(item: Check, needed: str) -> Check:
-    """A list of such items."""
-
-    def check(value: Any) -> None:
-        check_that(lambda given: isinstance(given, list), needed)(value)
-        for place, each in enumerate(value):
-            check_below(item, each, f"[{place}]")
-
-    return check
-
-
-def check_table(item: Check, needed: str = "a table") -> Check:
-    """A table with any names and such values."""
-
-    def check(value: Any) -> None:
-        check_that(lambda given: isinstance(given, dict), needed)(value)
-        for name, each in value.items():
-            check_below(item, each, f".{name}")
-
-    return check
-
-
-def check_fields(known: Mapping[str, Check], needed: str = "a table") -> Check:
-    """A table with some of these names, each value of its own kind."""
-    known_name = check_one_of(known)
-
-    def check(value: Any) -> None:
-        check_that(lambda given: isinstance(given, dict), needed)(value)
-        for name, each in value.items():
-            check_below(known_name, name, f".{name}")
-            check_below(known[name], each, f".{name}")
-
-    return check
-
-
-def check_below(check: Check, value: object, where: str) -> None:
-    """Check what stands at a place inside of something."""
-    try:
-        check(value)
-    except WrongValue as error:
-        raise WrongValue(where + error.where, error.needed) from None
-
-
-IS_TEXT = check_that(lambda value: isinstance(value, str), "a text in quotes")
-IS_SWITCH = check_that(lambda value: isinstance(value, bool), "true or false")
-ARE_TEXTS = check_list(IS_TEXT, "a list of texts")

@@ -31,7 +31,7 @@ from acp_core.history.schema import Seen
 from acp_core.model import Snapshot, Status, format
 from acp_core.model.past import Count, PastTurn, Story, marks
 from acp_core.person.journal import Act
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 
 NOT_RECORDED = "not recorded"
 

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.files import atomic
-from acp_core.files.decode import IS_SWITCH, check_fields, check_one_of, check_that
 from acp_core.model import Need, Snapshot, Status
 from acp_core.model.format import names_in, need_case, sentence_case
 from acp_core.model.text import clean_line
 from acp_core.person import paths
+from acp_core.person.kinds import IS_SWITCH, check_fields, check_one_of, check_that
 
 KINDS = ("stuck", "blocked", "need", "completed")
 """Stuck: a cause keeps it from going on; blocked: somebody said so; need: anything else that

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from acp_core.files.decode import (
+from acp_core.person.kinds import (
     WrongValue,
     check_below,
     check_fields,

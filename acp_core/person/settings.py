@@ -1,17 +1,27 @@
-"""A person's settings, read from ``config.toml`` in the user's configuration folder.
+"""A person's settings, read from ``config.toml`` in the user's configuration folder, and the hours that they set.
 
-They are needed before the first picture: this imports nothing that is slow.
+Each setting stands once, in `Settings`: its name, its kind, its default and what it is for. They are
+needed before the first picture: this imports nothing that is slow. Working time tells nights and
+weekends apart from waiting.
 """
 
 from __future__ import annotations
 
 import re
+import time as system
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime, time, tzinfo
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from acp_core.files.decode import (
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import InvalidInput
+from acp_core.model.text import clean_line
+from acp_core.person import paths as places
+from acp_core.person.kinds import (
     ARE_TEXTS,
     IS_SWITCH,
     IS_TEXT,
@@ -20,15 +30,13 @@ from acp_core.files.decode import (
     check_fields,
     check_list,
     check_one_of,
+    check_read,
     check_table,
     check_that,
 )
-from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.model.errors import InvalidInput
-from acp_core.model.text import clean_line
-from acp_core.person import paths as places
 
 FILE = "config.toml"
+
 LARGEST = 1 << 20  # bytes of the file
 
 
@@ -36,7 +44,105 @@ class SettingsError(InvalidInput):
     """The settings cannot be used; the message is one line: file, key, and what is wrong."""
 
 
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+USUAL_HOURS = "09:00-18:00"
+USUAL_DAYS = "mon-fri"
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Working hours: from ``begin`` to ``end`` on ``days`` (0: Monday), in a time zone.
+
+    ``zone`` None: this machine's. ``chosen`` says whether the person set them: figures show working
+    time only then.
+    """
+
+    begin: time = time(9)
+    end: time = time(18)
+    days: frozenset[int] = frozenset(range(5))
+    zone: tzinfo | None = None
+    chosen: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str], zone: tzinfo | None = None) -> Working:
+        """As the settings' ``[working]`` table says: ``hours`` and ``days``.
+
+        Raises:
+            ValueError: one of them is not what it should be; the message says how it is written.
+        """
+        begin, end = working_times(settings.get("hours", USUAL_HOURS))
+        return cls(
+            begin, end, working_days(settings.get("days", USUAL_DAYS)), zone, chosen=bool(settings)
+        )
+
+    def seconds(self, start: datetime, end: datetime) -> float:
+        """How many seconds of working time lie between two times (aware)."""
+        first, last = start.astimezone(UTC), end.astimezone(UTC)
+        if last <= first:
+            return 0.0
+        here = (system.timezone, system.tzname) if self.zone is None else None
+        total = 0.0
+        # A day of the zone begins at most a day before or after that of UTC.
+        for day in range(first.toordinal() - 1, last.toordinal() + 2):
+            if (day - 1) % 7 not in self.days:
+                continue
+            hours = _hours_of(day, self.begin, self.end, self.zone, here)
+            if hours is not None and hours[0] < last and hours[1] > first:
+                total += (min(hours[1], last) - max(hours[0], first)).total_seconds()
+        return total
+
+
+@lru_cache(maxsize=1_000)  # a long log asks for the same few days again and again
+def _hours_of(
+    day: int, begin: time, end: time, zone: tzinfo | None, here: object
+) -> tuple[datetime, datetime] | None:
+    """When a clock of the zone showed two times on a day; None on a day that no calendar has.
+
+    ``here`` tells this machine's zones apart, where it is that one.
+    """
+    try:
+        shown = (datetime.combine(date.fromordinal(day), each, zone) for each in (begin, end))
+        first, last = (each.astimezone(UTC) for each in shown)  # without a zone: this machine's
+    except (OverflowError, ValueError):
+        return None
+    return first, last
+
+
+def working_times(text: str) -> tuple[time, time]:
+    """``09:00-18:00``.
+
+    Raises:
+        ValueError: it is not written like that.
+    """
+    begin, dash, end = text.partition("-")
+    try:
+        first, last = time.fromisoformat(begin.strip()), time.fromisoformat(end.strip())
+    except ValueError:
+        dash = ""
+        first = last = time()
+    if not dash or first >= last:
+        raise ValueError('two times with a dash between them, the earlier first ("09:00-18:00")')
+    return first, last
+
+
+def working_days(text: str) -> frozenset[int]:
+    """``mon-fri``, or days with commas between them.
+
+    Raises:
+        ValueError: it is not written like that.
+    """
+    found: set[int] = set()
+    for part in text.lower().split(","):
+        first, dash, last = part.strip().partition("-")
+        if first not in DAYS or (last if dash else first) not in DAYS:
+            raise ValueError('days such as "mon-fri" or "mon,wed,fri"')
+        begin, end = DAYS.index(first), DAYS.index(last or first)
+        found.update(range(begin, (end if end >= begin else end + 7) + 1))
+    return frozenset(day % 7 for day in found)
+
+
 _AMOUNT = re.compile(r"(?!0*(?:\.0*)?[a-zA-Z])\d{1,9}(?:\.\d{1,6})?[kM]?(?:usd|tokens?)")
+
 REQUESTS = ("start", "stop", "nudge", "take", "decide", "permit")
 """What a person can let other hosts ask of this one."""
 
@@ -63,12 +169,6 @@ def _agent(value: Any) -> None:
 def _requests(value: object) -> None:
     ARE_TEXTS(value)
     check_list(check_one_of(REQUESTS), "")(value)
-
-
-def _working(value: object) -> None:
-    from acp_core.person import working_hours
-
-    working_hours.CHECK(value)
 
 
 def _notify(value: object) -> None:
@@ -100,6 +200,7 @@ _agents = check_table(_agent)
 _loops = check_fields(dict.fromkeys(("retries", "pause", "turn_minutes", "minutes"), _not_negative))
 _budgets = check_fields(dict.fromkeys(("turn", "participant", "collaboration", "day"), _amounts))
 _recording = check_fields({"on": IS_SWITCH, "days": _is_positive, "megabytes": _is_positive})
+_working = check_fields({"hours": check_read(working_times), "days": check_read(working_days)})
 _share = check_fields(
     {
         "host": IS_TEXT,

@@ -98,23 +98,23 @@ def check(table: Any) -> None:
     Raises:
         WrongValue: there is something else in it.
     """
-    from acp_core.files import decode
+    from acp_core.person import kinds
 
-    view = decode.check_fields(
+    view = kinds.check_fields(
         {
-            "group": decode.check_one_of(GROUPS),
-            "sort": decode.check_one_of(SORTS),
-            "columns": decode.check_that(
+            "group": kinds.check_one_of(GROUPS),
+            "sort": kinds.check_one_of(SORTS),
+            "columns": kinds.check_that(
                 lambda value: isinstance(value, list) and all(each in COLUMNS for each in value),
                 f"a list of some of {', '.join(COLUMNS)}",
             ),
-            "filter": decode.IS_TEXT,
-            "changed": decode.IS_SWITCH,
+            "filter": kinds.IS_TEXT,
+            "changed": kinds.IS_SWITCH,
         }
     )
-    views = decode.check_table(view, "a table of views")
-    decode.check_fields({"view": lambda _: None, "views": views})(table)
+    views = kinds.check_table(view, "a table of views")
+    kinds.check_fields({"view": lambda _: None, "views": views})(table)
     first, saved = table.get("view"), list(table.get("views", {}))
     if first is not None and first not in saved:
         known = ", ".join(saved) or "none is saved"
-        raise decode.WrongValue(".view", f"the name of a saved view ({known})")
+        raise kinds.WrongValue(".view", f"the name of a saved view ({known})")

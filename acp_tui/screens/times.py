@@ -23,7 +23,7 @@ from acp_core.history.store import BadRecording
 from acp_core.model import Status
 from acp_core.model.text import clean_line
 from acp_core.person import journal
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 from acp_core.protocols.locations import find
 from acp_tui import keys
 from acp_tui.screens.pick import PickScreen

@@ -35,7 +35,7 @@ from acp_core.history.past import Past
 from acp_core.history.schema import Seen
 from acp_core.model import Snapshot
 from acp_core.model.past import Story
-from acp_core.person.working_hours import Working, days, hours
+from acp_core.person.settings import Working, working_days, working_times
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.folder.collaboration import FolderCollaboration
@@ -45,7 +45,7 @@ from tests.loops.support import make
 from tests.protocols.governed import making
 
 NOW = datetime(2026, 5, 4, 15, 0, tzinfo=UTC)
-LUNCH = Working(*hours("12:30-13:00"), days("mon-fri"), UTC)
+LUNCH = Working(*working_times("12:30-13:00"), working_days("mon-fri"), UTC)
 RUN = (
     ("12:00:00", "server", "initialized"),
     ("12:10:00", "server", "proposal_submitted"),
@@ -223,13 +223,13 @@ def test_working_time_of_parts_adds_up_to_that_of_the_whole(
 @pytest.mark.parametrize("text", ["", "9-5", "18:00-09:00", "09:00"])
 def test_wrong_hours_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="two times"):
-        hours(text)
+        working_times(text)
 
 
 @pytest.mark.parametrize("text", ["", "mon-xyz", "monday", "mon-"])
 def test_wrong_days_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="days such as"):
-        days(text)
+        working_days(text)
 
 
 def test_working_time_follows_the_clock_over_a_change_of_summer_time() -> None:
