@@ -26,9 +26,11 @@ from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.processes import Identity, descendants, marked
 from acp_core.agents.program import Command, Exit, SpawnError
 from acp_core.agents.progress import items, string, table
-from acp_core.agents.session_mark import MARK as MARK
 from acp_core.files import atomic
 from acp_core.model.errors import NotStarted
+
+MARK = "ACP_LIVE_SESSION"
+"""The variable by which everything that a session starts is known; its value is the path of the place."""
 
 
 @dataclass(frozen=True, slots=True)
