@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import presets
-from acp_core.agents.program import EFFECT, cure, missing
-from acp_core.cli.checks import State, agents
+from acp_core.agents import program as agents_program
+from acp_core.cli.doctor import State, agents
 from acp_core.loops import launch
 from tests.loops.support import make, spec, stand_in
 
@@ -50,7 +50,7 @@ def test_the_programs_own_rules_decide(
     folder = tmp_path / "work" / "app"
     folder.mkdir(parents=True)
     trust(home, {str(tmp_path / name): level for name, level in rules.items()})
-    why = missing(GEMINI, str(folder))
+    why = agents_program.missing(GEMINI, str(folder))
     assert (why == "") == trusted
     assert trusted or f"run `gemini` in {folder} once, and trust the folder" in why
 
@@ -59,20 +59,20 @@ def test_whoever_switched_it_off_is_told_nothing(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = str(tmp_path)
-    assert missing(GEMINI, folder)
-    assert missing(presets.bundled()["claude"], folder) == ""
+    assert agents_program.missing(GEMINI, folder)
+    assert agents_program.missing(presets.bundled()["claude"], folder) == ""
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
-    assert missing(GEMINI, folder) == ""
+    assert agents_program.missing(GEMINI, folder) == ""
     monkeypatch.setenv("GEMINI_RESTRICTED_MODE", "true")
-    assert missing(GEMINI, folder)
+    assert agents_program.missing(GEMINI, folder)
     monkeypatch.delenv("GEMINI_RESTRICTED_MODE")
     monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE")
     (home / "settings.json").write_text('{"security": {"folderTrust": {"enabled": false}}}')
-    assert missing(GEMINI, folder) == ""
+    assert agents_program.missing(GEMINI, folder) == ""
     (home / "settings.json").write_text(
         '// comments, which it reads\n{"security": /* "here */ {"folderTrust": {"enabled": false}}}'
     )
-    assert missing(GEMINI, folder) == ""
+    assert agents_program.missing(GEMINI, folder) == ""
 
 
 @pytest.mark.parametrize("name", ["settings.json", "trustedFolders.json"])
@@ -85,7 +85,7 @@ def test_where_its_files_cannot_be_read_no_folder_counts_as_trusted(
     trust(home, {str(tmp_path): "TRUST_FOLDER"})
     (home / name).write_text(text)
     damaged = home / name
-    assert f"correct {damaged}, which is no JSON" in missing(GEMINI, str(tmp_path))
+    assert f"correct {damaged}, which is no JSON" in agents_program.missing(GEMINI, str(tmp_path))
     [found] = [each for each in agents([str(tmp_path)]) if each.name == "gemini tools"]
     assert (found.state, found.advice) == (
         State.WARN,
@@ -98,7 +98,7 @@ def test_rules_with_comments_are_read_as_the_program_reads_them(home: Path, tmp_
     folder.mkdir()
     rules = f'{{ // mine\n "{tmp_path}//app": "TRUST_FOLDER" /* all of it */ }}'
     (home / "trustedFolders.json").write_text(rules)
-    assert missing(GEMINI, str(folder)) == ""
+    assert agents_program.missing(GEMINI, str(folder)) == ""
 
 
 def test_launch_says_so_where_its_model_would_get_no_tools(home: Path, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_launch_says_so_where_its_model_would_get_no_tools(home: Path, tmp_path:
     program = stand_in(tmp_path, "gemini")
     preset = replace(GEMINI, program=program)
     said = launch.plan(spec(folder, "reader"), preset, ask_version=False).warnings
-    assert [each for each in said if EFFECT in each]
+    assert [each for each in said if agents_program.EFFECT in each]
     trust(home, {str(tmp_path): "TRUST_FOLDER"})
     assert launch.plan(spec(folder, "reader"), preset, ask_version=False).warnings == ()
 
@@ -117,7 +117,7 @@ def test_doctor_says_so_and_how_to_change_it(
     stand_in(tmp_path, "gemini")
     monkeypatch.setenv("PATH", str(tmp_path))
     [found] = [each for each in agents([str(tmp_path)]) if each.name == "gemini tools"]
-    assert (found.state, found.advice) == (State.WARN, cure(GEMINI, str(tmp_path)))
+    assert (found.state, found.advice) == (State.WARN, agents_program.cure(GEMINI, str(tmp_path)))
     trust(home, {str(tmp_path): "TRUST_FOLDER"})
     [found] = [each for each in agents([str(tmp_path)]) if each.name == "gemini tools"]
     assert found.state is State.OK
