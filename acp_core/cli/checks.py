@@ -40,8 +40,15 @@ from acp_core.person import settings
 from acp_core.person.permissions import Permissions
 from acp_core.person.permissions import parse as parse_permissions
 from acp_core.person.settings import SettingsError, load
-from acp_core.stores.address import POSTGRES, Address, is_address, parse, without_password
-from acp_core.stores.base import is_shared, pinned_address
+from acp_core.stores.address import (
+    POSTGRES,
+    Address,
+    is_address,
+    is_shared,
+    parse,
+    pinned_address,
+    without_password,
+)
 
 
 class State(str, Enum):

@@ -23,7 +23,7 @@ from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, load
 from acp_tui.app import AcpApp
 from acp_tui.widgets.fleet_table import FleetTable
 from tests.cli.support import Acp
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import screen_text, shows, until
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 FINISHED = Exhibit("page-cursors", SCENARIOS, ago=190)
@@ -67,7 +67,7 @@ def test_with_too_few_finished_ones_nothing_is_said(work: Path, tmp_path: Path) 
 async def test_the_dashboard_says_it_beside_the_wait(work: Path) -> None:
     app = AcpApp([str(work)], settings=Settings(), clock=lambda: NOW)
     async with app.run_test(size=(140, 36)) as pilot:
-        await until(pilot, lambda: "5 done" in screen_text(app))
+        await shows(pilot, "5 done")
         await until(
             pilot, lambda: app.fleet.forecast.usual("folder", TURN, "reviewing") is not None
         )
@@ -79,7 +79,7 @@ async def test_the_dashboard_says_it_beside_the_wait(work: Path) -> None:
         usual = app.fleet.forecast.usual("folder", TURN, "reviewing")
         assert usual is not None and f"{usual.median // 60:.0f}m" in row.partition("9m")[2]
         await pilot.press("enter")
-        await until(pilot, lambda: "probably ends in" in screen_text(app))
+        await shows(pilot, "probably ends in")
         assert screen_text(app).count(f"9m (usually {usual.median // 60:.0f} min)") == 2
 
 

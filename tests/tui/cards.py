@@ -20,7 +20,7 @@ from acp_tui.app import AcpApp
 from acp_tui.screens.card import CardScreen
 from tests.support import forked
 from tests.tui.screen import seen
-from tests.tui.stage import until
+from tests.tui.stage import opens, shows, until
 
 Press = Callable[[str], Awaitable[None]]
 THEMES = ("textual-dark", "textual-light", "ansi-dark")
@@ -53,11 +53,11 @@ async def open_card(pilot: Pilot[Any], press: Press | None = None) -> CardScreen
 
 async def drawn_card(pilot: Pilot[Any]) -> CardScreen:
     """Wait until the card that was asked for is drawn; `acp card` shows the same."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
+    await opens(pilot, "CardScreen")
     screen = pilot.app.screen
     assert isinstance(screen, CardScreen)
     await until(pilot, lambda: screen._drawn_at < time.monotonic())
-    await until(pilot, lambda: "1 " in seen(pilot))
+    await shows(pilot, "1 ")
     await asyncio.to_thread(agrees, screen)
     await pictured(pilot)
     return screen

@@ -170,6 +170,32 @@ async def until(pilot: Pilot[Any], condition: Callable[[], object], what: str = 
     raise AssertionError(f"{what} did not happen:\n{screen_text(pilot.app)}")
 
 
+async def shows(pilot: Pilot[Any], *texts: str) -> None:
+    """Wait until all of it is on the screen."""
+    await until(pilot, lambda: all(each in screen_text(pilot.app) for each in texts), str(texts))
+
+
+async def hides(pilot: Pilot[Any], text: str) -> None:
+    """Wait until it is on the screen no more."""
+    await until(pilot, lambda: text not in screen_text(pilot.app), f"the end of {text!r}")
+
+
+async def opens(pilot: Pilot[Any], name: str) -> Any:
+    """Wait for the screen of that name to be on top, and give it."""
+    await until(pilot, lambda: is_open(pilot, name), name)
+    return pilot.app.screen
+
+
+async def closes(pilot: Pilot[Any], name: str) -> None:
+    """Wait until the screen of that name is on top no more."""
+    await until(pilot, lambda: not is_open(pilot, name), f"the end of {name}")
+
+
+def is_open(pilot: Pilot[Any], name: str) -> bool:
+    """Whether the screen of that name is on top."""
+    return any(each.__name__ == name for each in type(pilot.app.screen).__mro__)
+
+
 async def named_keys(pilot: Pilot[Any]) -> None:
     """Wait until the key that stops work is called what the collaboration in hand calls it."""
     app: Any = pilot.app

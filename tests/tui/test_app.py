@@ -11,19 +11,27 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from acp_core.fleet import Batch
 from acp_core.model import Action, Need, Outcome, OutcomeState, Preview
 from acp_core.person.settings import SettingsError
 from acp_tui.app import AcpApp, run
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.fleet import FleetScreen
 from acp_tui.style import theme
 from acp_tui.widgets.fleet_table import FleetTable
 from tests.support import toy
-from tests.tui.stage import StageFleet, dashboard, finished, needy, screen_text, snapshot, until
+from tests.tui.stage import (
+    StageFleet,
+    dashboard,
+    finished,
+    hides,
+    needy,
+    opens,
+    screen_text,
+    shows,
+    snapshot,
+    until,
+)
 from tests.tui.support import HOSTILE, hostile_snapshot
 
 
@@ -32,9 +40,9 @@ async def test_enter_opens_a_collaboration_and_escape_comes_back_to_it(tmp_path:
     async with app.run_test(size=(120, 36)) as pilot:
         await pilot.pause()
         await pilot.press("down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await opens(pilot, "FleetScreen")
         assert app.screen.query_one(FleetTable).selected == "/work/b"
 
 
@@ -56,7 +64,7 @@ async def test_what_the_fleet_shows_goes_on_changing_under_another_screen(tmp_pa
     async with app.run_test(size=(120, 36)) as pilot:
         await pilot.pause()
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         fleet.show(needy("b"))
         await until(pilot, lambda: app.title == "1 needs you · acp")
 
@@ -69,9 +77,9 @@ async def test_a_fleet_that_breaks_is_said_and_the_screen_stays(tmp_path: Path) 
 
     app = dashboard(Broken(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
-        await until(pilot, lambda: "no longer sees changes" in screen_text(app))
-        await until(pilot, lambda: "RuntimeError('[/x] no more" in screen_text(app))
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await shows(pilot, "no longer sees changes")
+        await shows(pilot, "RuntimeError('[/x] no more")
+        await opens(pilot, "FleetScreen")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +98,7 @@ async def test_every_theme_draws_every_state(tmp_path: Path, name: str) -> None:
 async def test_a_theme_that_does_not_exist_is_said_and_another_one_taken(tmp_path: Path) -> None:
     app = dashboard(StageFleet(), tmp_path, settings={"theme": "[/x]"})
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
-        await until(pilot, lambda: "Unknown theme '[/x]'" in screen_text(app))
+        await shows(pilot, "Unknown theme '[/x]'")
         assert app.theme == theme.DEFAULT
 
 
@@ -100,9 +108,9 @@ async def test_the_palette_opens_collaborations_and_offers_what_can_be_done(tmp_
     async with app.run_test(size=(120, 36)) as pilot:
         await pilot.pause()
         await pilot.press("ctrl+p", *"open checkout")
-        await until(pilot, lambda: "Open checkout" in screen_text(app))
+        await shows(pilot, "Open checkout")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
 
 
 class Nothing(BaseModel):
@@ -128,15 +136,15 @@ async def test_the_palette_begins_with_what_can_be_done_here_and_tells_equal_nam
     async with app.run_test(size=(120, 60)) as pilot:
         await pilot.pause()
         await pilot.press("ctrl+p")
-        await until(pilot, lambda: "Open other" in screen_text(app))
+        await shows(pilot, "Open other")
         shown = screen_text(app)
         fix, other = "Halt everything: checkout  (f)", "Pause one: checkout"
         opened = [f"Open checkout  /work/{folder}" for folder in "ab"]
         places = [shown.index(each) for each in (fix, other, *opened, "Open other", "Sort by name")]
         assert places == sorted(places)
         await pilot.press(*"checkout")
-        await until(pilot, lambda: "Open other" not in screen_text(app))
-        await until(pilot, lambda: fix in screen_text(app))
+        await hides(pilot, "Open other")
+        await shows(pilot, fix)
         shown = screen_text(app)
         assert shown.index(fix) < shown.index(opened[0])
 
@@ -168,7 +176,7 @@ async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_h
         await pilot.press("escape")
         await pilot.pause()
         await pilot.press("ctrl+p")
-        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        await opens(pilot, "CommandPalette")
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count > len(HOSTILE))
         assert_calm(app)
         await pilot.press("o", "p", "e", "n")
@@ -177,10 +185,10 @@ async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_h
         await pilot.press("escape")
         await pilot.pause()
         await pilot.press("question_mark")
-        await until(pilot, lambda: "What you can do here now" in screen_text(app))
+        await shows(pilot, "What you can do here now")
         assert_calm(app)
         await pilot.press("end")
-        await until(pilot, lambda: "fleet.times" in screen_text(app))
+        await shows(pilot, "fleet.times")
         assert_calm(app)
         assert app.is_running
 
@@ -208,13 +216,13 @@ async def test_events_on_disk_and_new_collaborations_show_by_themselves(toys: Pa
     folder = toy.make(toys / "colours")
     app = AcpApp([str(toys)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "colours" in screen_text(app))
+        await shows(pilot, "colours")
         assert "needs you" not in screen_text(app)
         toy.say(folder, "ann", "asked", "red or blue?")
-        await until(pilot, lambda: "ann asks: red or blue?" in screen_text(app))
+        await shows(pilot, "ann asks: red or blue?")
         await until(pilot, lambda: app.title == "1 needs you · acp")
         toy.make(toys / "lamps")
-        await until(pilot, lambda: "lamps" in screen_text(app))
+        await shows(pilot, "lamps")
 
 
 async def test_a_need_is_settled_by_its_key_and_the_files_say_so(toys: Path) -> None:
@@ -222,11 +230,11 @@ async def test_a_need_is_settled_by_its_key_and_the_files_say_so(toys: Path) -> 
     toy.say(folder, "ann", "asked", "red or blue?")
     app = AcpApp([str(toys)])
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "→ f: Answer" in screen_text(app))
+        await shows(pilot, "→ f: Answer")
         await pilot.press("f")
-        await until(pilot, lambda: "What you say to it." in screen_text(app))
+        await shows(pilot, "What you say to it.")
         await pilot.press(*"blue")
-        await until(pilot, lambda: "answered blue" in screen_text(app))
+        await shows(pilot, "answered blue")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.title == "acp")
     assert (folder / toy.LOG).read_text().endswith("you answered blue\n")
@@ -235,7 +243,7 @@ async def test_a_need_is_settled_by_its_key_and_the_files_say_so(toys: Path) -> 
 async def test_a_collaboration_is_started_and_what_will_be_written_shows_before(toys: Path) -> None:
     app = AcpApp([str(toys)])
     async with app.run_test(size=(240, 40)) as pilot:
-        await until(pilot, lambda: "No collaboration under" in screen_text(app))
+        await shows(pilot, "No collaboration under")
         await pilot.press("n")
         await until(pilot, lambda: app.screen.query("FieldView"))
         app.screen.query_one("#protocol").value = "toy"  # type: ignore[attr-defined]
@@ -246,7 +254,7 @@ async def test_a_collaboration_is_started_and_what_will_be_written_shows_before(
         assert not (toys / "which-lamp").exists()
         await pilot.press("ctrl+s")
         await until(pilot, lambda: (toys / "which-lamp" / "toy.json").exists())
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await opens(pilot, "FleetScreen")
         await until(
             pilot, lambda: app.screen.query_one(FleetTable).selected == str(toys / "which-lamp")
         )
@@ -256,10 +264,10 @@ async def test_one_path_that_is_a_collaboration_opens_on_top_of_the_fleet(toys: 
     folder = toy.make(toys / "colours")
     app = AcpApp([str(folder)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
-        await until(pilot, lambda: "colours" in screen_text(app))
+        await opens(pilot, "FleetScreen")
+        await shows(pilot, "colours")
 
 
 async def test_a_picture_is_saved_and_said_wherever_it_went(
@@ -272,10 +280,10 @@ async def test_a_picture_is_saved_and_said_wherever_it_went(
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         await pilot.pause()
         await pilot.press("ctrl+p", *"screenshot")
-        await until(pilot, lambda: "Save this screen as SVG" in screen_text(app))
+        await shows(pilot, "Save this screen as SVG")
         await pilot.press("enter")
         await until(pilot, lambda: list(downloads.glob("acp-*.svg")))
-        await until(pilot, lambda: "Saved" in screen_text(app))
+        await shows(pilot, "Saved")
         (picture,) = downloads.glob("acp-*.svg")
         await until(pilot, lambda: "</svg>" in picture.read_text())
         assert "checkout" in picture.read_text()
@@ -286,13 +294,13 @@ async def test_a_collaboration_that_went_away_under_its_form_is_said_to_be_gone(
     toy.say(folder, "ann", "asked", "red or blue?")
     app = AcpApp([str(toys)])
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "→ f: Answer" in screen_text(app))
+        await shows(pilot, "→ f: Answer")
         await pilot.press("f")
-        await until(pilot, lambda: "What you say to it." in screen_text(app))
+        await shows(pilot, "What you say to it.")
         shutil.rmtree(folder)
         await until(pilot, lambda: not app.fleet.snapshots)
         await pilot.press(*"blue")
-        await until(pilot, lambda: "The collaboration no longer exists" in screen_text(app))
+        await shows(pilot, "The collaboration no longer exists")
 
 
 def test_nothing_heavy_is_imported_before_the_first_picture() -> None:

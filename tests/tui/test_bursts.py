@@ -23,10 +23,8 @@ from acp_tui.app import AcpApp
 from acp_tui.screens import action as action_screen
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
-from acp_tui.screens.compare import CompareScreen
 from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.screens.pick import PickScreen
-from acp_tui.screens.times import TimesScreen
 from acp_tui.widgets.panel_view import PanelView
 from tests.agents.live.asking import asking
 from tests.agents.support import wait_for
@@ -37,7 +35,7 @@ from tests.protocols.governed import states
 from tests.tui.cards import dashboard, open_card
 from tests.tui.hands import installed
 from tests.tui.screen import make_app, open_screen, seen, settle
-from tests.tui.stage import until
+from tests.tui.stage import opens, shows, until
 from tests.tui.support import KEY, START, make_snapshot
 from tests.tui.test_replay import open_replay
 
@@ -136,7 +134,7 @@ async def test_the_first_field_of_a_new_collaboration_gets_what_is_typed_behind_
     attention = Attention(tmp_path / "attention.json")
     app = AcpApp([str(tmp_path / "work")], settings=Settings(bell=False), attention=attention)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "No collaboration under" in seen(pilot))
+        await shows(pilot, "No collaboration under")
         burst(pilot, "n", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
         assert list((tmp_path / "work").iterdir()) == []
@@ -152,7 +150,7 @@ async def test_the_palette_gets_all_that_is_typed_behind_its_key(tmp_path: Path)
 async def test_a_form_that_is_being_made_gets_what_was_typed_meanwhile(tmp_path: Path) -> None:
     root = states.run_in(tmp_path / "lamp", "building")
     async with dashboard(root, tmp_path) as pilot:
-        await until(pilot, lambda: "b Stop the run" in seen(pilot))
+        await shows(pilot, "b Stop the run")
         burst(pilot, "b", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
         assert states.state(root)["status"] == "active"
@@ -169,7 +167,7 @@ async def test_a_form_that_takes_seconds_gets_what_was_typed_meanwhile(
     monkeypatch.setattr(action_screen, "offered_named", slowly)
     root = states.run_in(tmp_path / "lamp", "building")
     async with dashboard(root, tmp_path) as pilot:
-        await until(pilot, lambda: "b Stop the run" in seen(pilot))
+        await shows(pilot, "b Stop the run")
         burst(pilot, "b", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
         assert states.state(root)["status"] == "active"
@@ -198,7 +196,7 @@ async def test_the_pickers_of_headings_logs_and_views_get_all_that_is_typed_behi
         if key != "X":
             screen = await open_screen(pilot)
             screen.show_tab("document proposal.md")
-            await until(pilot, lambda: "Current Proposal" in seen(pilot))
+            await shows(pilot, "Current Proposal")
             await pilot.press("2")
             await settle(pilot)
         screens = len(app.screen_stack)
@@ -222,9 +220,9 @@ async def test_the_pickers_of_the_past_get_all_that_is_typed_behind_their_key(
         assert isinstance(app.screen, PickScreen)
         await pilot.press("escape")
         screen.show_tab("document proposal.md")
-        await until(pilot, lambda: "Seven days." in seen(pilot))
+        await shows(pilot, "Seven days.")
         await pilot.press("C")
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await opens(pilot, "CompareScreen")
         burst(pilot, "d", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
         assert isinstance(app.screen, PickScreen)
@@ -236,8 +234,8 @@ async def test_the_picker_of_figures_gets_all_that_is_typed_behind_its_key(tmp_p
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: len(app.fleet.snapshots) == len(folders))
         app.open_times(str(folders[0]))
-        await until(pilot, lambda: isinstance(app.screen, TimesScreen))
-        await until(pilot, lambda: "stats" in seen(pilot))
+        await opens(pilot, "TimesScreen")
+        await shows(pilot, "stats")
         burst(pilot, "c", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
         assert isinstance(app.screen, PickScreen)
@@ -249,10 +247,10 @@ async def test_what_is_typed_behind_the_key_that_starts_loops_starts_nothing(
     with installed(tmp_path, monkeypatch):
         root = make(tmp_path / "cache")
         async with dashboard(root, tmp_path, needs=False) as pilot:
-            await until(pilot, lambda: "L: " in seen(pilot))
+            await shows(pilot, "L: ")
             screens = len(pilot.app.screen_stack)
             burst(pilot, "L", *WORDS)
-            await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
+            await opens(pilot, "ActionScreen")
             await settle(pilot)
             opened = [type(each) for each in pilot.app.screen_stack[screens:]]
             assert opened == [CardScreen, ActionScreen]  # a card that there is not, and the form
@@ -267,7 +265,7 @@ async def test_keys_behind_the_one_that_starts_loops_act_on_the_form_that_it_ope
     with installed(tmp_path, monkeypatch):
         root = make(tmp_path / "cache")
         async with dashboard(root, tmp_path, needs=False) as pilot:
-            await until(pilot, lambda: "L: " in seen(pilot))
+            await shows(pilot, "L: ")
 
             def place() -> int:
                 screen = pilot.app.screen
@@ -312,7 +310,7 @@ async def test_the_message_to_an_agent_gets_all_that_is_typed_behind_its_key(
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: str(root) in app.fleet.snapshots)
         app.open_participant(str(root), "reader")
-        await until(pilot, lambda: "reader" in seen(pilot) and "process" in seen(pilot))
+        await shows(pilot, "reader", "process")
         burst(pilot, "m", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
         assert isinstance(app.screen, ActionScreen)
@@ -342,7 +340,7 @@ async def test_the_message_beside_a_rejected_permission_gets_all_that_is_typed_b
     with asking(root, "touch made.txt") as program:
         async with dashboard(root, tmp_path) as pilot:
             burst(pilot, "f", "1", "2", *WORDS)  # no card was drawn yet: none of it is a verdict
-            await until(pilot, lambda: "1  Allow once" in seen(pilot))
+            await shows(pilot, "1  Allow once")
             screen = pilot.app.screen
             assert isinstance(screen, CardScreen)
             await until(pilot, lambda: not screen.is_being_made)

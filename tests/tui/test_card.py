@@ -11,15 +11,13 @@ import pytest
 from textual import events
 
 from acp_core.model.card import CardVerdict
-from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
-from acp_tui.screens.reading import ReadingScreen
 from acp_tui.widgets.card import verdict_content
 from tests.golden.states import all_states
 from tests.protocols.governed import states
 from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
-from tests.tui.stage import until
+from tests.tui.stage import closes, opens, shows, until
 
 ROADMAP = ".planning/ROADMAP.md"
 
@@ -50,7 +48,7 @@ async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_key
             assert fact in shown
         await pilot.press("1")
         await until(pilot, lambda: status(root) == ("paused", "planning"))
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
 
 
 @pytest.mark.slow
@@ -92,7 +90,7 @@ async def test_a_long_claim_scrolls_with_the_facts_and_all_verdicts_stay_in_sigh
         assert read >= {f"Word{number}" for number in range(200)}
         assert "1  Accept" in seen(pilot)
         await pilot.resize_terminal(200, 50)
-        await until(pilot, lambda: "Word0 " in seen(pilot) and "Word199" in seen(pilot))
+        await shows(pilot, "Word0 ", "Word199")
 
 
 def test_verdicts_that_do_not_fit_in_a_row_stand_in_as_many_columns_as_fit() -> None:
@@ -127,8 +125,8 @@ async def test_a_file_that_was_not_declared_is_shown_with_what_changed_in_it(
         assert f"{ROADMAP}  +2  not declared" in seen(pilot)
         assert "Accept without some files" in seen(pilot)
         await pilot.press("end", "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-        await until(pilot, lambda: "+a second lamp" in seen(pilot))
+        await opens(pilot, "ReadingScreen")
+        await shows(pilot, "+a second lamp")
         assert "+[red]and no markup[/red]␛[31m" in seen(pilot)
         await pilot.press("escape")
         assert pilot.app.screen is screen
@@ -145,11 +143,11 @@ async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_
         assert "enter: open" in shown  # the row says which document
         assert "✗ .planning/SYSTEM_SPEC.md" in shown and "OBJ-001  high  No switch." in shown
         await pilot.press("2")
-        await until(pilot, lambda: "What is missing" in seen(pilot))
+        await shows(pilot, "What is missing")
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "✗" in str(screen.query_one("#card-why").render()))
         await pilot.press(*"No acceptance tests", "ctrl+s")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     ledger = (root / ".agentxchain/decision-ledger.jsonl").read_text()
     assert "No acceptance tests" in ledger and status(root) == ("active", "planning")
 
@@ -167,11 +165,11 @@ async def test_an_objection_is_resolved_with_the_reason_before_its_gate_is_decid
         await pilot.press("3")
         await until(pilot, lambda: card.query("FieldView"))
         await pilot.press("ctrl+s")  # without a word on how
-        await until(pilot, lambda: "“Comment” is missing" in seen(pilot))
+        await shows(pilot, "“Comment” is missing")
         assert "resolved_by_human" not in ledger.read_text()
         await pilot.press(*"A switch is in the roadmap", "ctrl+s")
-        await until(pilot, lambda: "OBJ-001 is resolved by human." in seen(pilot))
-        await until(pilot, lambda: "enter: Approve planning_signoff" in seen(pilot))
+        await shows(pilot, "OBJ-001 is resolved by human.")
+        await shows(pilot, "enter: Approve planning_signoff")
         await pilot.press("enter")
         screen = await drawn_card(pilot)
         assert not any("OBJ-001" in text for each in screen.facts.items for text, _ in each.pieces)
@@ -192,7 +190,7 @@ async def test_a_verdict_on_what_has_changed_since_is_refused_and_the_matter_sho
         result["objections"][0]["statement"] = "No roof either."
         staged.write_text(json.dumps(result))
         await pilot.press("1")
-        await until(pilot, lambda: "No roof either." in seen(pilot))
+        await shows(pilot, "No roof either.")
         assert status(root) == ("active", "planning")
         assert isinstance(pilot.app.screen, CardScreen)
 
@@ -205,7 +203,7 @@ async def test_keys_that_were_pressed_before_the_card_was_drawn_decide_nothing(
     async with dashboard(root, tmp_path) as pilot:
         for key in ("f", *"1111111111"):
             pilot.app.post_message(events.Key(key, key))
-        await until(pilot, lambda: "1  Accept" in seen(pilot))
+        await shows(pilot, "1  Accept")
         early = events.Key("1", "1")
         early.time -= 3_600
         pilot.app.post_message(early)
@@ -223,14 +221,14 @@ async def test_the_writes_and_the_whole_form_are_one_key_away(tmp_path: Path) ->
         await pilot.press("equals_sign")
         await until(pilot, lambda: "append" in seen(pilot) and "OBJ-001  high" not in seen(pilot))
         await pilot.press("equals_sign")
-        await until(pilot, lambda: "OBJ-001  high" in seen(pilot))
+        await shows(pilot, "OBJ-001  high")
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
-        await until(pilot, lambda: "Not the agent's" in seen(pilot))
+        await opens(pilot, "ActionScreen")
+        await shows(pilot, "Not the agent's")
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.screen is screen)
         await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
 
 
 async def test_a_question_is_answered(tmp_path: Path) -> None:
@@ -239,7 +237,7 @@ async def test_a_question_is_answered(tmp_path: Path) -> None:
         await open_card(pilot)
         assert "“Which lamp?”" in seen(pilot)
         await pilot.press("1")
-        await until(pilot, lambda: "How it was resolved" in seen(pilot))
+        await shows(pilot, "How it was resolved")
         await pilot.press(*"The green one", "ctrl+s")
         await until(pilot, lambda: status(root)[0] == "active")
     assert "The green one" in (root / ".agentxchain/decision-ledger.jsonl").read_text()
@@ -266,7 +264,7 @@ async def test_proposed_corrections_of_a_result_are_applied_with_two_keys(tmp_pa
         assert "1 Apply the corrections" in shown and "2 Reject, with a reason" in shown
         assert "Accept" not in shown.split("1 Apply")[1]
         await pilot.press("1")
-        await until(pilot, lambda: "enter: Accept the turn of dev" in seen(pilot))
+        await shows(pilot, "enter: Accept the turn of dev")
         assert "✓ Corrected: verification.status." in seen(pilot)
         assert "Not fixed" not in seen(pilot)  # the same result can be accepted now
 
@@ -281,9 +279,9 @@ async def test_a_card_that_takes_long_says_so_and_can_be_left(
         monkeypatch.setattr(CardScreen, "_find", lambda screen, opened: held.wait(30) and None)
         try:
             await pilot.press("f")
-            await until(pilot, lambda: "Loading…" in seen(pilot))
+            await shows(pilot, "Loading…")
             await pilot.press("escape")
-            await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+            await closes(pilot, "CardScreen")
         finally:
             held.set()
 

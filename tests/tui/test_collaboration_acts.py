@@ -32,7 +32,7 @@ from tests.tui.screen import (
     settle,
     with_paths,
 )
-from tests.tui.stage import until
+from tests.tui.stage import shows, until
 from tests.tui.support import KEY, NOW, START, make_event, make_events, make_findings, make_snapshot
 
 
@@ -205,7 +205,7 @@ async def test_the_key_that_stops_work_keeps_its_name_while_it_is_asked_for_agai
     app.fleet.sources[KEY].offered = (block,)  # type: ignore[attr-defined]
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        await until(pilot, lambda: "b Block" in seen(pilot))
+        await shows(pilot, "b Block")
         changed = replace(make_snapshot(), phase="another")
         monkeypatch.setattr(screen, "in_hand", lambda: changed)
         screen.refresh_bindings()
@@ -251,7 +251,7 @@ async def test_a_text_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 
         source.load = broken
         screen.query_one(Documents).activate("document review.md")
-        await until(pilot, lambda: "PermissionError('no')" in seen(pilot))
+        await shows(pilot, "PermissionError('no')")
         assert "Could not read the document:" in seen(pilot)
 
 

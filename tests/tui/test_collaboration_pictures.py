@@ -30,9 +30,9 @@ from acp_core.model import (
 )
 from acp_tui.app import AcpApp
 from acp_tui.widgets.documents import Documents
-from tests.tui.screen import TEXTS, change, seen, settle
+from tests.tui.screen import TEXTS, change, settle
 from tests.tui.screen import make_app as made
-from tests.tui.stage import named_keys, until
+from tests.tui.stage import named_keys, shows
 from tests.tui.support import (
     START,
     make_event,
@@ -153,6 +153,6 @@ def test_a_finished_story_on_a_wide_terminal(snap_compare: Compare, tmp_path: Pa
         await start(pilot)
         pilot.app.screen.query_one(Documents).activate("story")
         await settle(pilot)
-        await until(pilot, lambda: "b Block" in seen(pilot))  # known a moment later
+        await shows(pilot, "b Block")  # known a moment later
 
     assert snap_compare(app, terminal_size=(200, 50), run_before=run)

@@ -16,7 +16,7 @@ from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane, PaneData
 from acp_tui.widgets.phase_rail import rail
 from tests.tui.screen import change, headline, make_app, open_screen, seen, settle
-from tests.tui.stage import until
+from tests.tui.stage import shows, until
 from tests.tui.support import KEY, NOW, START, make_phases, make_snapshot
 
 
@@ -171,7 +171,7 @@ async def test_before_the_first_reading_it_says_so(tmp_path: Path) -> None:
         from acp_core.fleet import Batch
 
         app.snapshots_changed.publish(Batch(()))
-        await until(pilot, lambda: "No collaboration here" in seen(pilot))
+        await shows(pilot, "No collaboration here")
         change(app, make_snapshot())
         await settle(pilot)
         assert "initialized" in seen(pilot)

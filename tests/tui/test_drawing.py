@@ -21,7 +21,16 @@ from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.timeline_view import TimelineView
-from tests.tui.stage import StageFleet, WidgetApp, dashboard, screen_text, snapshot, until
+from tests.tui.stage import (
+    StageFleet,
+    WidgetApp,
+    dashboard,
+    hides,
+    screen_text,
+    shows,
+    snapshot,
+    until,
+)
 from tests.tui.support import make_documents, make_event
 
 
@@ -39,14 +48,14 @@ BLOCK = Action(
 async def test_another_title_draws_one_line_of_a_pane(tmp_path: Path) -> None:
     app: Any = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.press("enter")
-        await until(pilot, lambda: "Timeline" in screen_text(app))
+        await shows(pilot, "Timeline")
         await pilot.pause()
         pane = app.screen.query_one("#pane-next", Pane)
         pane.heading = "Another title"
         assert pane._dirty_regions == {Region(0, 0, pane.outer_size.width, 1)}
-        await until(pilot, lambda: "Another title" in screen_text(app))
+        await shows(pilot, "Another title")
 
 
 async def test_no_row_stays_blank_where_what_it_said_is_over(tmp_path: Path) -> None:
@@ -55,15 +64,15 @@ async def test_no_row_stays_blank_where_what_it_said_is_over(tmp_path: Path) -> 
     fleet = StageFleet(calm)
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.press("enter")
-        await until(pilot, lambda: "Timeline" in screen_text(app))
+        await shows(pilot, "Timeline")
         headline = app.screen.query_one(Headline)
         rows = headline.size.height
         fleet.show(told)
         await until(pilot, lambda: headline.size.height == rows + 1)
         fleet.show(calm)
-        await until(pilot, lambda: "by hand" not in screen_text(app))
+        await hides(pilot, "by hand")
         await until(pilot, lambda: headline.size.height == rows)
 
 
@@ -75,7 +84,7 @@ async def test_keys_are_looked_at_again_only_where_other_ones_are_of_use(
     fleet.offered = (replace(BLOCK, label="Block it"),)
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.pause(0.6)
         looks: list[None] = []
         monkeypatch.setattr(app.screen, "refresh_bindings", lambda: looks.append(None))
@@ -107,7 +116,7 @@ async def test_the_first_picture_of_a_collaboration_has_its_newest_event(
         return strips
 
     async with app.run_test(size=(160, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         monkeypatch.setattr(TimelineView, "render_lines", drawn)
         monkeypatch.setattr(app, "post_display_hook", lambda: seen.append("picture"))
         monkeypatch.setattr(PaneLoader, "load_text", lambda loader, document: seen.append("text"))
@@ -126,11 +135,11 @@ async def test_a_screen_s_stylesheet_is_added_to_those_that_are_parsed(
 ) -> None:
     app: Any = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         monkeypatch.setattr(app.stylesheet, "reparse", lambda: pytest.fail("parsed anew"))
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, Screen) and app.screen.is_modal)
-        await until(pilot, lambda: "What you can do here now" in screen_text(app))
+        await shows(pilot, "What you can do here now")
 
 
 async def test_only_lines_that_show_are_asked_what_their_actions_are_called(tmp_path: Path) -> None:
@@ -171,9 +180,9 @@ async def test_rows_are_drawn_while_the_scrollbar_beside_them_comes(
         return strips
 
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.press("enter")
-        await until(pilot, lambda: "Timeline" in screen_text(app))
+        await shows(pilot, "Timeline")
         view = app.screen.query_one(TimelineView)
         monkeypatch.setattr(TimelineView, "render_lines", drawn)
         for count in range(4, len(events)):

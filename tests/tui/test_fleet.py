@@ -29,6 +29,7 @@ from tests.tui.stage import (
     finished,
     needy,
     screen_text,
+    shows,
     snapshot,
     until,
     with_findings,
@@ -229,7 +230,7 @@ async def test_an_acknowledged_need_leaves_the_top_and_a_new_one_comes_back(tmp_
         await settled(pilot)
         await pilot.press(*"known")
         acknowledged = "acp ack /work/stuck stuck:1 --note known"
-        await until(pilot, lambda: acknowledged in screen_text(app))
+        await shows(pilot, acknowledged)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: app.title == "acp" and isinstance(app.screen, FleetScreen))
         await until(pilot, lambda: names(app) == ["a", "stuck"])

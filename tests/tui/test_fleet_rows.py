@@ -13,9 +13,8 @@ from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
-from acp_tui.screens.replay import ReplayScreen
 from tests.support import finished, rows
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import opens, shows, until
 
 CONCLUSION = "Page through orders by"
 
@@ -48,10 +47,10 @@ async def test_nothing_of_a_fleet_of_rows_is_read_by_the_thread_that_draws(
         await pilot.press("tab" if fleet.focused is None else "escape")
         fleet.table.choose(one)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         screen = app.screen
         assert isinstance(screen, CollaborationScreen)
-        await until(pilot, lambda: CONCLUSION in screen_text(app))
+        await shows(pilot, CONCLUSION)
         await until(pilot, lambda: screen.panes.active == "documents")
         assert not isinstance(screen.snapshot, CachedSnapshot)
         for tab in screen.documents.all_tabs:
@@ -65,8 +64,8 @@ async def test_nothing_of_a_fleet_of_rows_is_read_by_the_thread_that_draws(
         await pilot.press("escape")
         fleet.table.choose(other)
         await pilot.press("R")
-        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
-        await until(pilot, lambda: " of " in screen_text(app) and "step" in screen_text(app))
+        await opens(pilot, "ReplayScreen")
+        await shows(pilot, " of ", "step")
         await pilot.press("left", "left", "right", "escape")
         await until(pilot, lambda: app.screen is fleet)
         await pilot.press("T", "escape", "ctrl+p", *Path(more[0]).name, "escape", "escape")

@@ -9,11 +9,10 @@ from textual.widgets import Input
 
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.fleet import FleetScreen
 from acp_tui.screens.fleet_search import Hits
 from acp_tui.widgets.fleet_table import FleetTable
 from tests.support import toy
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import opens, screen_text, shows, until
 from tests.tui.support import HOSTILE
 
 
@@ -38,11 +37,9 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_enter_in_the_filter_finds_it_and_opens_it_at_the_line(archive: Path) -> None:
     app = AcpApp([str(archive)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "30 done" in screen_text(app))
+        await shows(pilot, "30 done")
         await pilot.press("slash", *"lamps ELEVEN", "enter")
-        await until(
-            pilot, lambda: "1 hit in the documents of 30 collaborations" in screen_text(app)
-        )
+        await shows(pilot, "1 hit in the documents of 30 collaborations")
         shown = screen_text(app)
         assert "No collaboration matches “lamps ELEVEN”." in shown
         assert "talk-17  notes.md:5" in shown
@@ -50,12 +47,12 @@ async def test_enter_in_the_filter_finds_it_and_opens_it_at_the_line(archive: Pa
         foot = shown.splitlines()[-1]
         assert "enter Open" in foot and "esc Clear" in foot
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         assert isinstance(app.screen, CollaborationScreen)
         assert app.screen.key == str(archive / "talk-17")
-        await until(pilot, lambda: "Lamps cost" in screen_text(app))
+        await shows(pilot, "Lamps cost")
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await opens(pilot, "FleetScreen")
         await pilot.press("escape")
         await until(pilot, lambda: not app.screen.query(Hits))
         await until(pilot, lambda: len(app.screen.query_one(FleetTable).entries) == 30)
@@ -64,31 +61,31 @@ async def test_enter_in_the_filter_finds_it_and_opens_it_at_the_line(archive: Pa
 async def test_the_mouse_opens_a_hit(archive: Path) -> None:
     app = AcpApp([str(archive)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "30 done" in screen_text(app))
+        await shows(pilot, "30 done")
         await pilot.press("slash", *"eleven", "enter")
-        await until(pilot, lambda: "talk-17  notes.md:5" in screen_text(app))
+        await shows(pilot, "talk-17  notes.md:5")
         await pilot.click("Hits OptionList", offset=(5, 1))
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
 
 
 async def test_other_words_take_away_what_the_ones_before_found(archive: Path) -> None:
     app = AcpApp([str(archive)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "30 done" in screen_text(app))
+        await shows(pilot, "30 done")
         await pilot.press("slash", *"lamps", "enter")
-        await until(pilot, lambda: "30 hits in the documents" in screen_text(app))
+        await shows(pilot, "30 hits in the documents")
         app.screen.query_one("#filter", Input).focus()
         await pilot.press("z")
         await until(pilot, lambda: not app.screen.query(Hits))
         await pilot.press("enter")
-        await until(pilot, lambda: "0 hits in the documents of 30" in screen_text(app))
+        await shows(pilot, "0 hits in the documents of 30")
         await until(pilot, lambda: app.screen.query_one("#filter", Input).has_focus)
 
 
 async def test_down_goes_from_the_filter_to_what_it_left(archive: Path) -> None:
     app = AcpApp([str(archive)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "30 done" in screen_text(app))
+        await shows(pilot, "30 done")
         await pilot.press("slash", *"talk-2", "down", "down")
         await pilot.pause()
         assert app.screen.query_one(FleetTable).has_focus
@@ -102,7 +99,7 @@ async def test_hostile_words_in_documents_are_only_words(archive: Path) -> None:
         notes.write_bytes(f"# x\n\nneedle {text}\n".encode("utf-8", "surrogatepass"))
     app = AcpApp([str(archive)])
     async with app.run_test(size=(120, 60)) as pilot:
-        await until(pilot, lambda: "30 done" in screen_text(app))
+        await shows(pilot, "30 done")
         await pilot.press("slash", *"needle", "enter")
         await until(pilot, lambda: f"{len(HOSTILE)} hits in the documents" in screen_text(app))
         for _ in HOSTILE:
@@ -111,4 +108,4 @@ async def test_hostile_words_in_documents_are_only_words(archive: Path) -> None:
             assert not any(order in shown for order in "\x1b\x9b\x07\x08\r\x85\u202e\u2066\u2028")
             await pilot.press("down")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")

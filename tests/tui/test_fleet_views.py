@@ -16,10 +16,19 @@ from acp_core.person import settings
 from acp_core.person.attention import Attention
 from acp_core.person.settings import SettingsError
 from acp_tui.app import AcpApp
-from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets import fleet_table
 from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
-from tests.tui.stage import StageFleet, dashboard, finished, needy, screen_text, snapshot, until
+from tests.tui.stage import (
+    StageFleet,
+    dashboard,
+    finished,
+    needy,
+    opens,
+    screen_text,
+    shows,
+    snapshot,
+    until,
+)
 from tests.tui.support import NOW
 
 
@@ -121,7 +130,7 @@ async def test_a_saved_view_is_there_at_the_start_and_chosen_with_a_key(tmp_path
         titles = screen_text(app).split("\n")[1].split()
         assert titles == ["collaboration", "↓", "since"]
         await pilot.press("X")
-        await until(pilot, lambda: isinstance(app.screen, PickScreen))
+        await opens(pilot, "PickScreen")
         await pilot.press(*"late", "enter")
         await until(pilot, lambda: names(app) == ["alpha"])
         await pilot.press("X", *"default", "enter")
@@ -139,7 +148,7 @@ async def test_a_wait_that_is_longer_than_most_is_marked(tmp_path: Path) -> None
         for minutes, shown_as in ((10, "19m    10m !"), (30, "19m    30m  ")):
             cases = [Case(TURN, "reviewing", minutes * 60.0 + n) for n in range(5)]
             fleet.forecast = Forecast([("folder", cases)])
-            await until(pilot, lambda text=shown_as: text in screen_text(app))
+            await shows(pilot, shown_as)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140, 200])

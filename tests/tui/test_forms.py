@@ -18,7 +18,17 @@ from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
 from acp_tui.actions import forms
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
-from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
+from tests.tui.stage import (
+    StageFleet,
+    closes,
+    dashboard,
+    hides,
+    opens,
+    screen_text,
+    shows,
+    snapshot,
+    until,
+)
 from tests.tui.support import HARMFUL
 
 ORDERS = frozenset("\x1b\x9b\x07\x08\r\x85\u202e\u2066\u2028")
@@ -143,8 +153,8 @@ async def test_what_is_typed_is_what_the_action_gets(tmp_path: Path, stage: Stag
             who="reader", colour=Colour.BLUE, summary="a summary", details="one\ntwo",
             gates=["first gate", "second gate"], rounds=3, limit=None, urgent=True, reason=None,
         )  # fmt: skip
-        await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
-        await until(pilot, lambda: "Done it." in screen_text(app))
+        await closes(pilot, "ActionScreen")
+        await shows(pilot, "Done it.")
     assert threading.main_thread().name not in stage.threads, "nothing slow on the screen's thread"
 
 
@@ -157,7 +167,7 @@ async def test_the_preview_shows_sentence_warning_change_and_command(
         app.perform(
             "/work/a", replace(stage.action, defaults={"who": "server", "summary": "it's so"})
         )
-        await until(pilot, lambda: "Appends one event." in screen_text(app))
+        await shows(pilot, "Appends one event.")
         shown = screen_text(app)
         for part in (
             "! It cannot be taken back.",
@@ -175,7 +185,7 @@ async def test_errors_stand_beside_their_field_once_it_was_touched(
     app = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 60)) as pilot:
         app.perform("/work/a", stage.action)
-        await until(pilot, lambda: "Fill in the required fields" in screen_text(app))
+        await shows(pilot, "Fill in the required fields")
         assert wrong(app, "summary") == "", "nobody is told off before they began"
         view(app, "summary").query_one(Input).value = "NO"
         await until(pilot, lambda: "at least 3 characters" in wrong(app, "summary"))
@@ -204,8 +214,8 @@ async def test_a_refusal_keeps_the_form_open_with_what_was_typed_and_says_why(
         view(app, "summary").query_one(Input).value = "kept"
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.click("#do")
-        await until(pilot, lambda: "not allowed from phase completed" in screen_text(app))
-        await until(pilot, lambda: "✗ Refused, nothing was changed" in screen_text(app))
+        await shows(pilot, "not allowed from phase completed")
+        await shows(pilot, "✗ Refused, nothing was changed")
         await until(pilot, lambda: view(app, "summary").query_one(Input).value == "kept")
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
         fleet.show(replace(snapshot("a"), headline="what was refused left a trace"))
@@ -220,7 +230,7 @@ async def test_what_a_preview_refuses_cannot_be_done(tmp_path: Path, stage: Stag
     app = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 60)) as pilot:
         app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
-        await until(pilot, lambda: "✗ The collaboration is over" in screen_text(app))
+        await shows(pilot, "✗ The collaboration is over")
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
         assert screen_text(app).count("he collaboration is over") == 1
 
@@ -232,7 +242,7 @@ async def test_what_is_queued_is_told_and_the_form_is_over(tmp_path: Path, stage
         app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
+        await closes(pilot, "ActionScreen")
         await until(pilot, lambda: [n.message for n in app._notifications] == ["Asked the writer."])
 
 
@@ -245,9 +255,9 @@ async def test_an_outcome_that_is_not_known_stays_until_it_was_read_and_offers_n
         app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "Result unknown" in screen_text(app))
-        await until(pilot, lambda: "The writer did not answer." in screen_text(app))
-        await until(pilot, lambda: "Do it" not in screen_text(app))
+        await shows(pilot, "Result unknown")
+        await shows(pilot, "The writer did not answer.")
+        await hides(pilot, "Do it")
         await pilot.press("escape")
         await pilot.pause()
         assert not isinstance(app.screen, ActionScreen)
@@ -265,8 +275,8 @@ async def test_an_action_that_fails_by_a_bug_is_said_and_never_a_traceback(tmp_p
         app.perform("/work/a", replace(stage.action, defaults=defaults, perform=bug))
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "Result unknown" in screen_text(app))
-        await until(pilot, lambda: "[/x] broken" in screen_text(app))
+        await shows(pilot, "Result unknown")
+        await shows(pilot, "[/x] broken")
 
 
 async def test_escape_leaves_and_what_was_typed_is_there_the_next_time(
@@ -299,7 +309,7 @@ async def test_the_dashboard_is_left_from_a_form_but_not_with_words_half_written
         view(app, "summary").control.focus()
         await pilot.press("H", "i")
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: "again to quit anyway" in screen_text(app))
+        await shows(pilot, "again to quit anyway")
         assert app.is_running
         assert view(app, "summary").value == "Hi"
         await pilot.press("ctrl+q")
@@ -310,7 +320,7 @@ async def test_the_dashboard_is_left_from_a_form_but_not_with_words_half_written
 async def test_the_dashboard_is_left_from_every_dialog(tmp_path: Path, opened: str) -> None:
     app = dashboard(StageFleet(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.press(opened)
         await until(pilot, lambda: app.screen.is_modal)
         await pilot.press("ctrl+q")
@@ -344,7 +354,7 @@ async def test_when_the_collaboration_moves_on_nothing_typed_is_lost_and_the_pre
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         stage.refused = "somebody was faster"
         fleet.show(snapshot("a", phase="completed"))
-        await until(pilot, lambda: "✗ Somebody was faster" in screen_text(app))
+        await shows(pilot, "✗ Somebody was faster")
         await until(pilot, lambda: view(app, "summary").query_one(Input).value == "kept")
         await until(pilot, lambda: app.screen.query_one("#do", Button).disabled)
 
@@ -362,7 +372,7 @@ async def test_while_it_is_being_done_it_cannot_be_done_twice_nor_left(
         await pilot.pause()
         assert isinstance(app.screen, ActionScreen)
         stage.gate.set()
-        await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
+        await closes(pilot, "ActionScreen")
         assert len(stage.performed) == 1
 
 
@@ -378,8 +388,8 @@ async def test_an_action_by_name_is_found_or_said_to_be_impossible_now(
         await pilot.press("escape")
         await pilot.pause()
         app.perform("/work/a", "[/block]")
-        await until(pilot, lambda: "“[/block]” is not possible now." in screen_text(app))
-        await until(pilot, lambda: "Possible now: Try it." in screen_text(app))
+        await shows(pilot, "“[/block]” is not possible now.")
+        await shows(pilot, "Possible now: Try it.")
         await pilot.press("enter")
         await pilot.pause()
         assert not isinstance(app.screen, ActionScreen)
@@ -392,10 +402,10 @@ async def test_the_list_of_actions_leads_to_their_forms(tmp_path: Path, stage: S
     async with app.run_test(size=(120, 60)) as pilot:
         await pilot.pause()
         await pilot.press("x")
-        await until(pilot, lambda: "Another (cannot be undone)" in screen_text(app))
+        await shows(pilot, "Another (cannot be undone)")
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.screen.query(forms.FieldView))
-        await until(pilot, lambda: "Another" in screen_text(app))
+        await shows(pilot, "Another")
 
 
 class Nothing(BaseModel):
@@ -408,7 +418,7 @@ async def test_an_action_without_inputs_only_asks(tmp_path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         app.perform("/work/a", stage.action)
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
-        await until(pilot, lambda: "Appends one event." in screen_text(app))
+        await shows(pilot, "Appends one event.")
         await until(pilot, lambda: app.screen.query_one("#do", Button).has_focus)
         await pilot.press("enter")
         await until(pilot, lambda: stage.performed)
@@ -441,7 +451,7 @@ async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
     async with app.run_test(size=(100, 40), notifications=True) as pilot:
         fleet.offered = (hostile_action(text),)
         app.list_actions("/work/a")
-        await until(pilot, lambda: "Possible actions:" in screen_text(app))
+        await shows(pilot, "Possible actions:")
         await pilot.press("enter")
         await until(pilot, lambda: allowed(app))
         assert not ORDERS & set(screen_text(app))
@@ -450,7 +460,7 @@ async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
         await pilot.pause()
         assert not ORDERS & set(screen_text(app))
         await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
+        await closes(pilot, "ActionScreen")
         assert app.clipboard == ""
         assert app.is_running
 
@@ -494,7 +504,7 @@ async def test_where_a_person_wants_no_animations_no_cursor_blinks(
     app.animation_level = "none"
     async with app.run_test(size=(120, 36)) as pilot:
         app.perform("/work/a", stage.action)
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await opens(pilot, "ActionScreen")
         for kind in (Input, TextArea):
             await until(pilot, lambda kind=kind: app.screen.query(kind))
             field = app.screen.query(kind).first()

@@ -16,7 +16,7 @@ from acp_core.model import Status
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen, CreateScreen
+from acp_tui.screens.action import CreateScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
@@ -33,7 +33,7 @@ from tests.support import finished
 from tests.tui.cards import dashboard, open_card
 from tests.tui.hands import Hands, installed
 from tests.tui.screen import seen
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import opens, shows, until
 
 NEEDS = {
     "folder/human-reviews": "no agent is running",
@@ -137,11 +137,11 @@ async def test_a_fix_takes_two_keys(tmp_path: Path, state: str) -> None:
     root = await asyncio.to_thread(made, state, tmp_path)
     app = app_of(root, state=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "f: " in seen(pilot))
+        await shows(pilot, "f: ")
         assert FIXED[state] in seen(pilot)
         hands = Hands(pilot)
         await hands.key("f")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await opens(pilot, "ActionScreen")
         form: Any = app.screen
         await until(pilot, lambda: not form.query_one("#do").disabled)
         await hands.key("ctrl+s")
@@ -161,10 +161,10 @@ async def test_the_next_need_takes_one_key_and_its_decision_two(tmp_path: Path) 
         attention=Attention(tmp_path / "state" / "attention.json"),
     )
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "2 need you" in seen(pilot))
+        await shows(pilot, "2 need you")
         await pilot.press("enter")
         hands = Hands(pilot)
-        await until(pilot, lambda: "f: Accept" in seen(pilot))
+        await shows(pilot, "f: Accept")
         shown = app.screen.in_hand().key  # type: ignore[attr-defined]
         (other,) = [root for root in roots if str(root) != shown]
         await hands.key("J")
@@ -191,7 +191,7 @@ async def _start_two(tmp_path: Path) -> None:
     work.mkdir()
     app = AcpApp([str(work)])
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await opens(pilot, "FleetScreen")
         hands = Hands(pilot)
         await hands.key("n")
         await until(pilot, lambda: isinstance(app.screen, CreateScreen) and app.focused)
@@ -235,8 +235,8 @@ async def test_what_came_out_of_a_finished_collaboration_takes_one_key_on_the_fl
             await until(pilot, lambda: app.screen.in_hand().key == str(made))
         hands = Hands(pilot)
         await hands.key("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
-        await until(pilot, lambda: words in screen_text(app))
+        await opens(pilot, "CollaborationScreen")
+        await shows(pilot, words)
         screen = app.screen
         assert isinstance(screen, CollaborationScreen)
         await until(pilot, lambda: screen.panes.active == "documents")

@@ -14,7 +14,7 @@ from acp_core.model.action import Intent, Preview
 from acp_tui.actions.preview import preview_content
 from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.row_list import Item, RowList
-from tests.tui.stage import StageFleet, WidgetApp, dashboard, screen_text, snapshot, until
+from tests.tui.stage import StageFleet, WidgetApp, dashboard, screen_text, shows, snapshot
 from tests.tui.test_drawing import BLOCK
 
 
@@ -27,11 +27,11 @@ async def test_the_last_action_can_be_seen(tmp_path: Path, size: tuple[int, int]
     )
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.press("x")
-        await until(pilot, lambda: "Act number 0" in screen_text(app))
+        await shows(pilot, "Act number 0")
         await pilot.press("end")
-        await until(pilot, lambda: "Act number 19" in screen_text(app))
+        await shows(pilot, "Act number 19")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 15)])
@@ -41,11 +41,11 @@ async def test_the_last_of_many_things_to_choose_from_can_be_seen(
     app: Any = dashboard(StageFleet(snapshot("a")), tmp_path)
     items = [Item(((f"thing {n}", ""),), key=str(n)) for n in range(30)]
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         app.push_screen(PickScreen("Choose", items))
-        await until(pilot, lambda: "thing 0" in screen_text(app))
+        await shows(pilot, "thing 0")
         await pilot.press("pagedown", "pagedown", "pagedown")
-        await until(pilot, lambda: "❯ thing 29" in screen_text(app))
+        await shows(pilot, "❯ thing 29")
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from acp_tui.screens.result import ResultScreen
 from tests.protocols.cycle.test_cards import asking
 from tests.protocols.folder.support import make_v1
 from tests.tui.screen import headline, seen
-from tests.tui.stage import NOW, StageFleet, dashboard, needy, snapshot, until
+from tests.tui.stage import NOW, StageFleet, dashboard, hides, needy, opens, shows, snapshot, until
 
 REVIEW = Need("stuck:1", "STUCK", "reader has not reviewed", "reader", NOW - timedelta(minutes=19))
 STORE = Need("asks:2", "ASKS", "server asks: Which store?", "server", NOW - timedelta(minutes=3))
@@ -41,9 +41,9 @@ async def test_the_next_need_is_one_key_away_and_keys_act_on_the_one_that_shows(
     fleet = StageFleet(needy("a", needs=(REVIEW, STORE)))
     app: Any = dashboard(fleet, tmp_path, paths=("/work",))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "needs you" in seen(pilot))
+        await shows(pilot, "needs you")
         await pilot.press("enter")
-        await until(pilot, lambda: "1 of 2 · J next" in seen(pilot))
+        await shows(pilot, "1 of 2 · J next")
         assert "reader has not reviewed" in top(app) and "Which store?" not in top(app)
         await pilot.press("J")
         assert "Which store? · 3m" in top(app) and "2 of 2 · J next" in top(app)
@@ -51,8 +51,8 @@ async def test_the_next_need_is_one_key_away_and_keys_act_on_the_one_that_shows(
         await until(pilot, lambda: "Something happened" in top(app))
         assert "2 of 2" in top(app)  # the need in hand stays in hand
         await pilot.press("a")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
-        await until(pilot, lambda: "acp ack /work/a asks:2" in seen(pilot))
+        await opens(pilot, "ActionScreen")
+        await shows(pilot, "acp ack /work/a asks:2")
         await pilot.press("escape")
         await pilot.press("J")  # no other collaboration needs anybody: the first one again
         assert "reader has not reviewed" in top(app)
@@ -61,14 +61,14 @@ async def test_the_next_need_is_one_key_away_and_keys_act_on_the_one_that_shows(
 async def test_a_need_stands_on_top_or_in_the_list_but_not_in_both(tmp_path: Path) -> None:
     app: Any = dashboard(StageFleet(needy("a", needs=(REVIEW, STORE))), tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "needs you" in seen(pilot))
+        await shows(pilot, "needs you")
         await pilot.press("enter")
-        await until(pilot, lambda: "Which store?" in seen(pilot))
+        await shows(pilot, "Which store?")
         assert seen(pilot).count("reader has not reviewed") == 1
         assert "Next · 1 more for you" in seen(pilot)
         await pilot.press("J")
         await until(pilot, lambda: "Which store?" in top(app))
-        await until(pilot, lambda: "reader has not reviewed" in seen(pilot))
+        await shows(pilot, "reader has not reviewed")
         assert seen(pilot).count("Which store?") == 1
 
 
@@ -84,24 +84,24 @@ async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_
     a = needy("a", needs=(stopped, asks), causes=(by_hand,))
     app: Any = dashboard(StageFleet(a), tmp_path, paths=("/work",))
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "→ enter: open" in seen(pilot))
+        await shows(pilot, "→ enter: open")
         assert " f Fix" not in seen(pilot)
         await pilot.press("f")
         (told,) = (each.message for each in app._notifications)
         assert told.endswith("press enter to open it.")
         await pilot.press("question_mark")
-        await until(pilot, lambda: "What you can do here now" in seen(pilot))
+        await shows(pilot, "What you can do here now")
         assert "Fix:" not in seen(pilot)
         await pilot.press("escape", "enter")
         await until(pilot, lambda: "w: why" in top(app))
         assert " f Fix" not in seen(pilot)
         await pilot.press("f")
-        await until(pilot, lambda: "Start it: acp agent" in seen(pilot))  # what w shows
+        await shows(pilot, "Start it: acp agent")  # what w shows
         assert isinstance(app.screen, CollaborationScreen)
         await pilot.press("J")
         await until(pilot, lambda: "f: Answer it" in top(app) and " f Fix" in seen(pilot))
         await pilot.press("question_mark")
-        await until(pilot, lambda: "Fix: Answer it  Which store?" in seen(pilot))
+        await shows(pilot, "Fix: Answer it  Which store?")
 
 
 @pytest.mark.slow
@@ -111,13 +111,13 @@ async def test_after_the_last_need_comes_the_next_collaboration_that_has_one(
     first, second = needy("a", needs=(REVIEW, STORE)), needy("b", needs=(REVIEW,))
     app: Any = dashboard(StageFleet(first, snapshot("calm"), second), tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "2 need you" in seen(pilot))
+        await shows(pilot, "2 need you")
         await pilot.press("J")
         assert app.screen.in_hand().name == "b"
         await pilot.press("J")
         assert app.screen.in_hand().name == "a"
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         for key, name in zip("JJJ", ("a — ", "b — ", "a — "), strict=True):
             await pilot.press(key)
             await until(pilot, lambda name=name: top(app).startswith(name))
@@ -128,7 +128,7 @@ async def test_after_the_last_need_comes_the_next_collaboration_that_has_one(
 async def test_where_nothing_needs_anybody_the_key_says_so(tmp_path: Path) -> None:
     app: Any = dashboard(StageFleet(snapshot("calm")), tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "calm" in seen(pilot))
+        await shows(pilot, "calm")
         await pilot.press("J")
         assert [each.message for each in app._notifications] == ["Nothing needs you."]
 
@@ -143,10 +143,10 @@ async def test_where_acp_runs_nothing_the_key_that_starts_it_is_named(tmp_path: 
         attention=Attention(tmp_path / "state" / "attention.json"),
     )
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "acp runs no agent here · L: Start loops" in seen(pilot))
+        await shows(pilot, "acp runs no agent here · L: Start loops")
         assert not app.fleet.snapshots[str(root)].needs  # and no bell rings
         await pilot.press("L")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await opens(pilot, "ActionScreen")
         await until(pilot, lambda: "Start loops" in str(app.screen.query_one("#title").render()))
 
 
@@ -169,29 +169,29 @@ async def test_the_result_of_a_decision_names_what_is_next_and_enter_does_it(
         attention=Attention(tmp_path / "state" / "attention.json"),
     )
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "f: Decide" in seen(pilot))
+        await shows(pilot, "f: Decide")
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, CardScreen) and "1  " in seen(pilot))
         card: Any = app.screen
         await until(pilot, lambda: card._drawn_at < time.monotonic())
         await pilot.press("1")
-        await until(pilot, lambda: isinstance(app.screen, ResultScreen))
-        await until(pilot, lambda: "enter: Start the orchestrator" in seen(pilot))
+        await opens(pilot, "ResultScreen")
+        await shows(pilot, "enter: Start the orchestrator")
         assert "Do it" not in seen(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
-        await until(pilot, lambda: "Run the cycle with acp from now on." in seen(pilot))
+        await opens(pilot, "ActionScreen")
+        await shows(pilot, "Run the cycle with acp from now on.")
 
 
 async def test_another_key_leaves_the_result_and_is_not_lost(tmp_path: Path) -> None:
     app: Any = dashboard(StageFleet(needy("a", needs=(REVIEW, STORE))), tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "needs you" in seen(pilot))
+        await shows(pilot, "needs you")
         await pilot.press("enter")
-        await until(pilot, lambda: "1 of 2" in seen(pilot))
+        await shows(pilot, "1 of 2")
         step = NextStep("Somebody [bold]asks", "answer", "Answer")
         app.push_screen(ResultScreen(Outcome(OutcomeState.DONE, "Decided."), step))
-        await until(pilot, lambda: "Next: Somebody [bold]asks · enter: Answer" in seen(pilot))
+        await shows(pilot, "Next: Somebody [bold]asks · enter: Answer")
         await pilot.press("J")
         await until(pilot, lambda: "2 of 2" in seen(pilot) and "Decided." not in seen(pilot))
 
@@ -203,10 +203,10 @@ async def test_next_announces_no_need_that_stands_at_the_top_only(
     alone = needy("a", needs=(REVIEW,), turns=(), next_actions=())
     app: Any = dashboard(StageFleet(alone), tmp_path)
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "needs you" in seen(pilot))
+        await shows(pilot, "needs you")
         await pilot.press("enter")
         await until(pilot, lambda: "reader has not reviewed" in top(app))
-        await until(pilot, lambda: "for you" not in seen(pilot))
+        await hides(pilot, "for you")
         assert seen(pilot).count("reader has not reviewed") == 1
         assert "Next · at the top" in seen(pilot) or size[0] == 80
 
@@ -223,7 +223,7 @@ async def test_on_the_fleet_too_a_continued_folder_names_what_is_next(
         attention=Attention(tmp_path / "state" / "attention.json"),
     )
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: "f: Continue in a new folder" in seen(pilot))
+        await shows(pilot, "f: Continue in a new folder")
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, CardScreen) and "1  " in seen(pilot))
         await pilot.press("e")
@@ -232,10 +232,8 @@ async def test_on_the_fleet_too_a_continued_folder_names_what_is_next(
         form: Any = app.screen
         await until(pilot, lambda: not form.query_one("#do").disabled)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, ResultScreen))
-        await until(
-            pilot, lambda: "Next: cache-2: acp runs no agent here · enter: Start" in seen(pilot)
-        )
+        await opens(pilot, "ResultScreen")
+        await shows(pilot, "Next: cache-2: acp runs no agent here · enter: Start")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await opens(pilot, "ActionScreen")
         assert app.screen.collaboration == str(tmp_path / "work" / "cache-2")  # type: ignore[attr-defined]

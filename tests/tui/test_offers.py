@@ -13,8 +13,16 @@ from textual.widgets import Input, OptionList, Static
 from acp_core.model import Finding, Intent, Need, Panel, Row, Severity
 from acp_core.model.action import Action, Field, Kind, Outcome, OutcomeState, Preview
 from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.help import HelpScreen
-from tests.tui.stage import StageFleet, dashboard, finished, screen_text, snapshot, until
+from tests.tui.stage import (
+    StageFleet,
+    dashboard,
+    finished,
+    opens,
+    screen_text,
+    shows,
+    snapshot,
+    until,
+)
 
 
 class Nothing(BaseModel):
@@ -49,7 +57,7 @@ async def test_the_stop_key_is_offered_where_something_can_be_stopped(tmp_path: 
         await until(pilot, lambda: "2 live" in screen_text(app) and stop_key(app) is None)
         await until(pilot, lambda: " b " not in screen_text(app).splitlines()[-1])
         await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await opens(pilot, "HelpScreen")
         listed = str(app.screen.query_one(Static).render())
         assert "act.actions" in listed and "act.block" not in listed
         await pilot.press("escape")
@@ -82,10 +90,10 @@ async def test_the_stop_key_stops_everything_rather_than_a_part(
     fleet.offered = [action(str(n), f"Act {n}", intent) for n, intent in enumerate(intents)]
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.press("b")  # at once, before it is known what is offered
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
-        await until(pilot, lambda: f"Act {name}." in screen_text(app))
+        await opens(pilot, "ActionScreen")
+        await shows(pilot, f"Act {name}.")
 
 
 @pytest.mark.slow
@@ -98,7 +106,7 @@ async def test_the_stop_key_is_for_the_agent_of_the_selected_row(tmp_path: Path)
     fleet.offered = (replace(stop, inputs=Who, fields=(who,)),)
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.press("enter", "2")
         await until(pilot, lambda: stop_key(app) == "End a program")
         await pilot.press("down", "down", "b")
@@ -117,9 +125,9 @@ async def test_what_stops_or_cannot_be_taken_back_is_listed_last(tmp_path: Path)
     )
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 live" in screen_text(app))
+        await shows(pilot, "1 live")
         await pilot.press("x")
-        await until(pilot, lambda: "Burn" in screen_text(app))
+        await shows(pilot, "Burn")
         listed = app.screen.query_one(OptionList)
         labels = [str(option.prompt).split("\n")[0] for option in listed.options]
         assert labels == ["A", "B", "Freeze", "Burn (cannot be undone)"]
@@ -127,7 +135,7 @@ async def test_what_stops_or_cannot_be_taken_back_is_listed_last(tmp_path: Path)
         await pilot.press("escape")
         fleet.offered = (stop,)
         await pilot.press("x")
-        await until(pilot, lambda: "Possible actions" in screen_text(app))
+        await shows(pilot, "Possible actions")
         assert app.screen.query_one(OptionList).highlighted is None
         await pilot.press("enter")
         await pilot.pause()
@@ -140,9 +148,9 @@ async def test_a_need_names_its_remedy_by_its_label(tmp_path: Path) -> None:
     fleet.offered = (action("step", "Take [the] next step\x1b"),)
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "f: Take [the] next step" in screen_text(app))
+        await shows(pilot, "f: Take [the] next step")
         await pilot.press("exclamation_mark")
-        await until(pilot, lambda: "f: Take [the] next step" in screen_text(app))
+        await shows(pilot, "f: Take [the] next step")
         assert "\x1b" not in screen_text(app)
 
 
@@ -158,12 +166,12 @@ async def test_next_and_findings_call_an_action_by_its_label(tmp_path: Path) -> 
     )
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "1 needs you" in screen_text(app))
+        await shows(pilot, "1 needs you")
         await pilot.press("enter", "4", "up")
-        await until(pilot, lambda: "f: Take [the] next step" in screen_text(app))
-        await until(pilot, lambda: "enter: Take [the] next step" in screen_text(app))
+        await shows(pilot, "f: Take [the] next step")
+        await shows(pilot, "enter: Take [the] next step")
         await pilot.press("3", "up")
-        await until(pilot, lambda: "f: Mend it" in screen_text(app))
+        await shows(pilot, "f: Mend it")
         assert "\x1b" not in screen_text(app)
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form)

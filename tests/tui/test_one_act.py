@@ -21,7 +21,7 @@ from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops import support
 from tests.tui.screen import settle
-from tests.tui.stage import until
+from tests.tui.stage import opens, until
 
 _TIME = re.compile(rb'"\d{4}-\d\d-\d\dT[^"]*"')
 
@@ -60,7 +60,7 @@ async def by_form(folder: Path, act: str, **values: object) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
         app.perform(str(folder), act)
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await opens(pilot, "ActionScreen")
         screen = app.screen
         assert isinstance(screen, ActionScreen)
         await fill(pilot, screen, **values)

@@ -20,7 +20,7 @@ from acp_tui.screens.fleet import FleetScreen
 from acp_tui.screens.help import HelpScreen
 from tests.protocols.folder.support import make_v1, say
 from tests.tui.screen import seen
-from tests.tui.stage import Clock, StageFleet, dashboard, until
+from tests.tui.stage import Clock, StageFleet, dashboard, opens, shows, until
 from tests.tui.support import HARMFUL, NOW, make_snapshot
 
 SIZES = ((120, 36), (80, 24), (200, 50), (60, 16))
@@ -54,7 +54,7 @@ async def test_the_newest_events_stand_there_until_it_is_read(
         before = [line.split("Step ")[1].split()[0] for line in shown if "Step " in line]
         assert before == [str(number) for number in range(60 - len(before), 60)]
         fleet.show(make_snapshot(str(folder)))
-        await until(pilot, lambda: "Timeline" in seen(pilot))
+        await shows(pilot, "Timeline")
         assert "The newest" not in seen(pilot)  # what the Snapshot holds, and nothing else
 
 
@@ -102,7 +102,7 @@ async def test_keys_that_are_pressed_meanwhile_wait_for_the_collaboration(
         await pilot.pause(0.1)
         assert isinstance(app.screen, CollaborationScreen)
         fleet.show(make_snapshot(str(folder)))
-        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await opens(pilot, "HelpScreen")
         await pressing
 
 
@@ -116,9 +116,9 @@ async def test_keys_wait_for_nothing_where_the_collaboration_is_gone(
     async with app.run_test(size=(80, 24)) as pilot:
         await waiting(pilot, CollaborationScreen)
         fleet.show()
-        await until(pilot, lambda: "No collaboration here" in seen(pilot))
+        await shows(pilot, "No collaboration here")
         await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await opens(pilot, "HelpScreen")
 
 
 async def test_of_many_the_names_stand_there_but_of_those_put_away(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_of_many_the_names_stand_there_but_of_those_put_away(tmp_path: Pat
         attention=Attention(tmp_path / "attention.json"),
     )  # fmt: skip
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "search-index" in seen(pilot))
+        await shows(pilot, "search-index")
         rows = [line.strip() for line in seen(pilot).splitlines() if line.startswith("    ")]
         assert "old-story" not in seen(pilot)
         assert rows[-2:] == ["checkout", "deep/search-index"]
@@ -153,11 +153,11 @@ async def test_keys_that_are_pressed_at_a_name_wait_for_its_row(
     fleet = StageFleet(complete=False)
     app = opened(tmp_path / "work", fleet, tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "checkout" in seen(pilot))
+        await shows(pilot, "checkout")
         pressing = asyncio.create_task(pilot.press("enter"))
         await pilot.pause(0.1)
         fleet.show(make_snapshot(str(folder)))
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         await pressing
 
 
@@ -169,11 +169,11 @@ async def test_keys_wait_for_nothing_where_the_names_are_of_nothing_that_is_list
     fleet = StageFleet(complete=False)
     app = opened(tmp_path / "work", fleet, tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "checkout" in seen(pilot))
+        await shows(pilot, "checkout")
         fleet.show()  # it was removed meanwhile
-        await until(pilot, lambda: "No collaboration under" in seen(pilot))
+        await shows(pilot, "No collaboration under")
         await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await opens(pilot, "HelpScreen")
 
 
 async def test_keys_do_not_wait_for_ever_for_what_is_not_read(
@@ -184,9 +184,9 @@ async def test_keys_do_not_wait_for_ever_for_what_is_not_read(
     make_v1(tmp_path / "work" / "checkout")
     app = opened(tmp_path / "work", StageFleet(complete=False), tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "checkout" in seen(pilot))
+        await shows(pilot, "checkout")
         await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await opens(pilot, "HelpScreen")
 
 
 async def test_what_was_opened_meanwhile_stays_on_top_and_takes_its_keys(
@@ -204,7 +204,7 @@ async def test_what_was_opened_meanwhile_stays_on_top_and_takes_its_keys(
         await until(pilot, lambda: not app.opening.is_under_way)
         assert isinstance(app.screen, HelpScreen)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await opens(pilot, "FleetScreen")
 
 
 async def test_a_disk_that_hangs_keeps_the_fleet_from_nothing(
@@ -217,7 +217,7 @@ async def test_a_disk_that_hangs_keeps_the_fleet_from_nothing(
     monkeypatch.setattr(app.opening, "_look", lambda: answered.wait() and None)
     try:
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(pilot, lambda: "reviewing" in seen(pilot))
+            await shows(pilot, "reviewing")
             assert not answered.is_set()
             answered.set()
     finally:

@@ -15,7 +15,6 @@ from acp_core.agents.logs import Log, rotate
 from acp_core.agents.state import Phase
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.widgets.lines import text_of
@@ -23,7 +22,7 @@ from acp_tui.widgets.log_view import KEPT, LogView
 from tests.agents.support import wait_for
 from tests.loops.support import command, make, start, state, stop_all
 from tests.tui.screen import make_app, open_screen, seen, settle
-from tests.tui.stage import until
+from tests.tui.stage import closes, hides, opens, shows, until
 from tests.tui.support import HOSTILE, KEY, NOW, make_snapshot
 from tests.tui.test_why_and_people import make_loop, stuck
 
@@ -70,10 +69,10 @@ async def test_the_log_grows_before_ones_eyes(tmp_path: Path) -> None:
         assert "! The program of reader ended without a review (certain)" in shown
         assert "12:50:00 out  I read the proposal." in shown
         log.write("loop", "the program ended", NOW)
-        await until(pilot, lambda: "the program ended" in seen(pilot))
+        await shows(pilot, "the program ended")
         rotate(tmp_path / "log")
         log.write("loop", "a new file", NOW)
-        await until(pilot, lambda: "a new file" in seen(pilot))
+        await shows(pilot, "a new file")
         await until(
             pilot,
             lambda: (
@@ -114,7 +113,7 @@ async def test_scrolling_up_lets_go_of_the_end_and_the_end_takes_hold_again(
     app, log = stage(tmp_path, *(f"line {n}" for n in range(200)))
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_log(pilot)
-        await until(pilot, lambda: "line 199" in seen(pilot))
+        await shows(pilot, "line 199")
         await pilot.press("pageup")
         await settle(pilot)
         assert not screen.view.follow and "line 199" not in seen(pilot)
@@ -138,7 +137,7 @@ async def test_the_end_stays_in_view_where_the_lines_above_the_log_take_more_roo
     app, _ = stage(tmp_path, *(f"line {n}" for n in range(200)))
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_log(pilot)
-        await until(pilot, lambda: "line 199" in seen(pilot))
+        await shows(pilot, "line 199")
         screen.query_one("#facts").styles.height = 12
         await settle(pilot)
         assert screen.view.follow and "line 199" in seen(pilot)
@@ -172,12 +171,12 @@ async def test_who_has_no_loop_has_no_log_and_the_next_one_is_a_key_away(tmp_pat
         screen = await open_log(pilot)
         assert "S Stop loop" in seen(pilot) and "m Message" in seen(pilot)
         await pilot.press("right_square_bracket")
-        await until(pilot, lambda: "S Stop loop" not in seen(pilot))
+        await hides(pilot, "S Stop loop")
         assert "m Message" not in seen(pilot) and "L Start loop" in seen(pilot)
         assert screen.participant == "server"
         assert "No log: the participant has no loop on this machine" in seen(pilot)
         await pilot.press("left_square_bracket")
-        await until(pilot, lambda: "I read the proposal." in seen(pilot))
+        await shows(pilot, "I read the proposal.")
 
 
 @pytest.mark.slow
@@ -216,14 +215,14 @@ async def test_its_loop_is_nudged_stopped_and_started_by_keys(tmp_path: Path) ->
         async with app.run_test(size=(120, 36), notifications=True) as pilot:
             await until(pilot, lambda: str(folder) in app.fleet.snapshots)
             app.open_participant(str(folder), "reader")
-            await until(pilot, lambda: "idle" in seen(pilot))
+            await shows(pilot, "idle")
             await by_form(pilot, "m", "reader restarts its turn at once")
             assert state(folder, "reader").shown.nudged is not None
             await by_form(pilot, "S", f"process {pid}")
             assert not state(folder, "reader").alive
-            await until(pilot, lambda: "no process" in seen(pilot))
+            await shows(pilot, "no process")
             await pilot.press("m")
-            await until(pilot, lambda: "no running loop; press L to start one" in seen(pilot))
+            await shows(pilot, "no running loop; press L to start one")
             await by_form(pilot, "L", "Starts reader in the background.")
             assert state(folder, "reader").alive
             assert state(folder, "reader").pid != pid
@@ -234,13 +233,13 @@ async def test_its_loop_is_nudged_stopped_and_started_by_keys(tmp_path: Path) ->
 async def by_form(pilot: Pilot[Any], key: str, preview: str) -> None:
     """Press a key, do what its form says once it says ``preview``, and wait until it is done."""
     await pilot.press(key)
-    await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
-    await until(pilot, lambda: preview in seen(pilot))
+    await opens(pilot, "ActionScreen")
+    await shows(pilot, preview)
     await pilot.press("ctrl+s")
-    await until(pilot, lambda: not isinstance(pilot.app.screen, ActionScreen))
+    await closes(pilot, "ActionScreen")
     if not isinstance(pilot.app.screen, ParticipantScreen):
         await pilot.press("escape")  # on a slow machine something else needs the person meanwhile
-    await until(pilot, lambda: isinstance(pilot.app.screen, ParticipantScreen))
+    await opens(pilot, "ParticipantScreen")
 
 
 async def test_a_key_that_comes_before_the_loop_is_found_is_not_lost(tmp_path: Path) -> None:
@@ -256,11 +255,11 @@ async def test_a_key_that_comes_before_the_loop_is_found_is_not_lost(tmp_path: P
         await open_screen(pilot)
         fleet.loops = slowly
         pilot.app.open_participant(KEY, "reader")  # type: ignore[attr-defined]
-        await until(pilot, lambda: "Message" in seen(pilot))
+        await shows(pilot, "Message")
         pilot.app.post_message(Key("m", "m"))
         await pilot.pause(0.3)
         looked.set()
-        await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
+        await opens(pilot, "ActionScreen")
 
 
 async def test_one_without_a_loop_says_which_key_starts_it(tmp_path: Path) -> None:
@@ -268,10 +267,8 @@ async def test_one_without_a_loop_says_which_key_starts_it(tmp_path: Path) -> No
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         await open_screen(pilot)
         await pilot.press("p")
-        await until(pilot, lambda: "no loop on this machine" in seen(pilot))
+        await shows(pilot, "no loop on this machine")
         await pilot.press("m")
-        await until(
-            pilot, lambda: "reader has no running loop; press L to start one" in seen(pilot)
-        )
+        await shows(pilot, "reader has no running loop; press L to start one")
         await pilot.press("S")
-        await until(pilot, lambda: "reader has no running loop here" in seen(pilot))
+        await shows(pilot, "reader has no running loop here")

@@ -14,12 +14,11 @@ from acp_core.agents.live.updates import CLIENT
 from acp_core.loops.acts.names import ANSWER_PERMISSION
 from acp_core.model import Cause
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.widgets.lines import text_of
 from tests.agents.live.test_feed import Writer
 from tests.tui.screen import make_app, open_screen, seen, settle
-from tests.tui.stage import until
+from tests.tui.stage import opens, shows, until
 from tests.tui.support import HOSTILE, KEY
 from tests.tui.test_why_and_people import make_loop, stuck
 
@@ -63,7 +62,7 @@ async def test_the_turn_is_seen_while_it_happens(tmp_path: Path, size: tuple[int
     async with app.run_test(size=size) as pilot:
         screen = await open_session(pilot)
         at_work(writer)
-        await until(pilot, lambda: "The proposal" in seen(pilot))
+        await shows(pilot, "The proposal")
         for words in (
             "● execute: make test  running",
             "62% of 200k tokens",
@@ -71,11 +70,11 @@ async def test_the_turn_is_seen_while_it_happens(tmp_path: Path, size: tuple[int
             "plan 1 of 3 done",
             "● write the review",
         ):
-            await until(pilot, lambda words=words: words in seen(pilot))
+            await shows(pilot, words)
         writer.say("names no owner.")
         output = [{"type": "content", "content": {"type": "text", "text": "12 passed"}}]
         writer.update("tool_call_update", toolCallId="c1", status="completed", content=output)
-        await until(pilot, lambda: "12 passed" in seen(pilot))
+        await shows(pilot, "12 passed")
         shown = seen(pilot)
         assert "The proposal names no owner." in shown and "✓ execute: make test" in shown
         assert len([row for row in screen.view.rows if "make test" in text_of(row)]) == 1
@@ -89,7 +88,7 @@ async def test_a_word_more_changes_no_text_beside_what_is_said(
     async with app.run_test(size=(120, 36)) as pilot:
         await open_session(pilot)
         at_work(writer)
-        await until(pilot, lambda: "The proposal" in seen(pilot) and "plan 1 of 3" in seen(pilot))
+        await shows(pilot, "The proposal", "plan 1 of 3")
         new: list[str] = []
         update = Static.update
         monkeypatch.setattr(
@@ -98,7 +97,7 @@ async def test_a_word_more_changes_no_text_beside_what_is_said(
             lambda self, *given, **more: (new.append(self.id), update(self, *given, **more))[1],
         )
         writer.say("names no owner.")
-        await until(pilot, lambda: "names no owner." in seen(pilot))
+        await shows(pilot, "names no owner.")
         assert not {"session", "bar"} & set(new)
 
 
@@ -110,7 +109,7 @@ async def test_the_key_for_raw_shows_session_log_and_output_in_turns(tmp_path: P
         await until(pilot, lambda: screen.picture is not None)
         for name, words in (("log", "The log is empty."), ("raw", '"direction"'), ("session", "make test")):  # fmt: skip
             await pilot.press("r")
-            await until(pilot, lambda words=words: words in seen(pilot))
+            await shows(pilot, words)
             assert any(line.lstrip().startswith(name) for line in seen(pilot).splitlines())
         assert screen.query_one("#session").display
 
@@ -131,12 +130,12 @@ async def test_what_an_agent_asks_stands_once_on_the_screen(
     async with app.run_test(size=size) as pilot:
         await open_session(pilot)
         writer.update("tool_call", toolCallId="c1", kind="execute", status="pending", rawInput={"command": command})  # fmt: skip
-        await until(pilot, lambda: "○ execute  waiting" in seen(pilot))
+        await shows(pilot, "○ execute  waiting")
         assert seen(pilot).count(command) == 1
         assert "waiting for your answer" in seen(pilot)
         fleet.snapshots[KEY] = snapshot  # it was answered
         writer.update("tool_call_update", toolCallId="c1", status="completed")
-        await until(pilot, lambda: f"✓ execute: {command}" in seen(pilot))
+        await shows(pilot, f"✓ execute: {command}")
 
 
 @pytest.mark.slow
@@ -168,8 +167,8 @@ async def test_a_key_cancels_the_turn_after_a_look_at_what_that_does(tmp_path: P
         at_work(writer)
         assert "Cancel turn" in seen(pilot)
         await pilot.press("E")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
-        await until(pilot, lambda: "Cancel the turn" in seen(pilot))
+        await opens(pilot, "ActionScreen")
+        await shows(pilot, "Cancel the turn")
 
 
 @pytest.mark.slow
@@ -179,7 +178,7 @@ async def test_a_long_session_keeps_its_newest_entries_and_the_end_in_view(tmp_p
         screen = await open_session(pilot)
         for number in range(700):
             writer.update("tool_call", toolCallId=f"c{number}", title=f"call {number}.")
-        await until(pilot, lambda: "call 699." in seen(pilot))
+        await shows(pilot, "call 699.")
         rows = [text_of(row) for row in screen.view.rows]
         assert len(rows) <= 500 and len(set(rows)) == len(rows)
         await pilot.press("g")

@@ -20,7 +20,7 @@ from acp_tui.terminal.painting import Cells
 from acp_tui.widgets import timeline_view
 from acp_tui.widgets.lines import Lines, ScrollColumn
 from tests.support import piloted
-from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
+from tests.tui.stage import StageFleet, dashboard, shows, snapshot, until
 from tests.tui.support import make_documents, make_event
 
 SIZE = (120, 36)
@@ -69,9 +69,9 @@ class Shown:
 
 async def opened(app: Any, pilot: Pilot[Any]) -> None:
     """Open the only collaboration, and wait until all has come to rest."""
-    await until(pilot, lambda: "1 live" in screen_text(app))
+    await shows(pilot, "1 live")
     await pilot.press("enter")
-    await until(pilot, lambda: "Timeline" in screen_text(app))
+    await shows(pilot, "Timeline")
     await pilot.pause(0.5)
 
 

@@ -11,14 +11,11 @@ from acp_core.agents.live import answers
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
 from acp_tui.app import AcpApp
-from acp_tui.screens.card import CardScreen
-from acp_tui.screens.inbox import InboxScreen
-from acp_tui.screens.reading import ReadingScreen
 from tests.agents.live.asking import asking
 from tests.loops.support import make
 from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
-from tests.tui.stage import until
+from tests.tui.stage import closes, hides, opens, shows
 
 SIZES = [(80, 24), (120, 36)]
 HOSTILE = "echo '[red]x[/red]\x1b[31m'"
@@ -32,8 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def answered(pilot: Pilot[None]) -> None:
-    await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
-    await until(pilot, lambda: "asks to" not in seen(pilot))
+    await closes(pilot, "CardScreen")
+    await hides(pilot, "asks to")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -62,10 +59,10 @@ async def test_a_change_is_opened_and_rejected_with_a_message(folder: Path, tmp_
             assert "/project/[b]a[/b].txt  +1 −1" in seen(pilot)
             assert "Paths" not in seen(pilot)  # the change says which
             await pilot.press("enter")
-            await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-            await until(pilot, lambda: "+three" in seen(pilot) and "-two" in seen(pilot))
+            await opens(pilot, "ReadingScreen")
+            await shows(pilot, "+three", "-two")
             await pilot.press("escape", "3")
-            await until(pilot, lambda: "Message" in seen(pilot))
+            await shows(pilot, "Message")
             await pilot.press(*"Keep two", "ctrl+s")
             await answered(pilot)
         assert program.end().endswith(": Keep two")
@@ -108,15 +105,15 @@ async def test_hostile_text_is_shown_as_text_wherever_it_can_be_answered(
         async with dashboard(folder, tmp_path) as pilot:
             assert "echo '[red]x[/red]␛[31m'" in seen(pilot)
             await pilot.press("exclamation_mark")
-            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
-            await until(pilot, lambda: "[red]x[/red]␛[31m" in seen(pilot))
+            await opens(pilot, "InboxScreen")
+            await shows(pilot, "[red]x[/red]␛[31m")
             await pilot.press("f")
-            await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
-            await until(pilot, lambda: "1  Allow once" in seen(pilot))
+            await opens(pilot, "CardScreen")
+            await shows(pilot, "1  Allow once")
             assert seen(pilot).count("[red]x[/red]␛[31m") >= 2  # the title, and the command
             await pilot.pause(0.3)
             await pilot.press("2")
-            await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+            await closes(pilot, "CardScreen")
         assert program.end().startswith("reject by ")
 
 
@@ -125,11 +122,11 @@ async def test_the_first_request_ever_appears_on_a_dashboard_that_is_open(
     folder: Path, tmp_path: Path
 ) -> None:
     async with dashboard(folder, tmp_path, needs=False) as pilot:
-        await until(pilot, lambda: "drafting" in seen(pilot))
+        await shows(pilot, "drafting")
         assert not (tmp_path / "state" / "permissions").exists()
         with asking(folder, "touch made.txt"):
-            await until(pilot, lambda: "asks to run: touch made.txt" in seen(pilot))
-        await until(pilot, lambda: "asks to run" not in seen(pilot))  # its program was killed
+            await shows(pilot, "asks to run: touch made.txt")
+        await hides(pilot, "asks to run")  # its program was killed
 
 
 async def test_a_request_that_goes_while_its_card_is_open_is_decided_no_more(
@@ -139,7 +136,7 @@ async def test_a_request_that_goes_while_its_card_is_open_is_decided_no_more(
         async with dashboard(folder, tmp_path) as pilot:
             await open_card(pilot)
             program.process.kill()
-            await until(pilot, lambda: "This is no longer open" in seen(pilot))
+            await shows(pilot, "This is no longer open")
             await pilot.press("1", "escape")
     assert not (folder / "made.txt").exists()
 
@@ -152,13 +149,13 @@ async def test_a_request_that_was_answered_elsewhere_meanwhile_is_no_empty_form(
             app = pilot.app
             assert isinstance(app, AcpApp)
             await pilot.press("exclamation_mark")
-            await until(pilot, lambda: isinstance(app.screen, InboxScreen))
+            await opens(pilot, "InboxScreen")
             (need,) = (need for need in app.fleet.snapshots[str(folder)].needs if need.given)
             answers.answer(program.opened, Verdict.REJECT, "ben", utc_now())
             program.end()
             # The screen may not show it yet: what it still shows is what the key acts on.
             app.perform(str(folder), str(need.action), given=dict(need.given))
-            await until(pilot, lambda: "no longer open: it was answered" in seen(pilot))
+            await shows(pilot, "no longer open: it was answered")
             assert "Answer a permission request" in seen(pilot) and "Writes" not in seen(pilot)
             await pilot.press("1", "escape")
-            await until(pilot, lambda: isinstance(app.screen, InboxScreen))
+            await opens(pilot, "InboxScreen")

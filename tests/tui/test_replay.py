@@ -16,12 +16,11 @@ from acp_core.history.moments import EVENT, Moment
 from acp_core.history.recorder import Recorder
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.compare import CompareScreen
 from acp_tui.screens.replay import ReplayScreen
 from acp_tui.widgets.scrubber import Position, Scrubber
 from tests.loops.support import append, make
 from tests.tui.screen import seen
-from tests.tui.stage import WidgetApp, until
+from tests.tui.stage import WidgetApp, closes, hides, opens, shows, until
 
 HOSTILE = "\x1b]0;owned\x07[red]bold[/red]"
 
@@ -59,7 +58,7 @@ async def open_replay(pilot: Pilot[Any], folder: Path) -> ReplayScreen:
     assert isinstance(app, AcpApp)
     await until(pilot, lambda: str(folder) in app.fleet.snapshots)
     app.open_replay(str(folder))
-    await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+    await opens(pilot, "ReplayScreen")
     screen = app.screen
     assert isinstance(screen, ReplayScreen)
     await until(pilot, lambda: screen._then is not None)
@@ -82,28 +81,28 @@ async def test_stepping_shows_phase_waiting_and_documents_as_they_were(
     app = AcpApp([str(folder)], settings=Settings(utc=True))
     async with app.run_test(size=size) as pilot:
         screen = await open_replay(pilot, folder)
-        await until(pilot, lambda: "reviewing" in seen(pilot))
+        await shows(pilot, "reviewing")
         await pilot.press("left_curly_bracket")
         await until(pilot, lambda: screen._place == 0)
         await pilot.press("shift+right")
-        await until(pilot, lambda: "server: initialized" in seen(pilot))
-        await until(pilot, lambda: "drafting" in seen(pilot))
+        await shows(pilot, "server: initialized")
+        await shows(pilot, "drafting")
         await pilot.press("shift+right")
-        await until(pilot, lambda: "server: proposal_submitted" in seen(pilot))
+        await shows(pilot, "server: proposal_submitted")
         if size[0] == 80:
             await pilot.press("2")
-        await until(pilot, lambda: "seven days" in seen(pilot))
+        await shows(pilot, "seven days")
         await pilot.press("shift+right")
-        await until(pilot, lambda: "reader: review_submitted" in seen(pilot))
-        await until(pilot, lambda: "in this step" in seen(pilot) and "review.md" in seen(pilot))
+        await shows(pilot, "reader: review_submitted")
+        await shows(pilot, "in this step", "review.md")
         screen.show_tab("document proposal.md")
-        await until(pilot, lambda: "thirty days" in seen(pilot))
+        await shows(pilot, "thirty days")
         await until(pilot, lambda: "\x1b" not in seen(pilot) and "[red]" in seen(pilot))
         await pilot.press("shift+left")
-        await until(pilot, lambda: "seven days" in seen(pilot))
+        await shows(pilot, "seven days")
         assert "Block" not in seen(pilot), "nothing can be done in the past"
         await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(app.screen, ReplayScreen))
+        await closes(pilot, "ReplayScreen")
 
 
 @pytest.mark.slow
@@ -114,7 +113,7 @@ async def test_what_is_looked_at_in_the_past_is_not_remembered_as_seen(folder: P
         await pilot.press("left_curly_bracket")
         await until(pilot, lambda: screen._place == 0)
         await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(app.screen, ReplayScreen))
+        await closes(pilot, "ReplayScreen")
         await pilot.pause(0.5)
         assert app.attention.last_visit(str(folder)) is None
 
@@ -166,7 +165,7 @@ async def test_the_document_that_changed_at_a_step_is_followed_with_what_changed
     app = AcpApp([str(folder)], settings=Settings(utc=True))
     async with app.run_test(size=size) as pilot:
         screen = await open_replay(pilot, folder)
-        await until(pilot, lambda: " REPLAY step " in seen(pilot))
+        await shows(pilot, " REPLAY step ")
         await pilot.press("2")
         screen.show_tab("document review.md")
         past = screen._past
@@ -174,8 +173,8 @@ async def test_the_document_that_changed_at_a_step_is_followed_with_what_changed
         place = max(n for n, each in enumerate(past.moments) if each.name == "proposal.md")
         screen._go(place)
         await until(pilot, lambda: screen._place == place)
-        await until(pilot, lambda: "thirty days" in seen(pilot))
-        await until(pilot, lambda: "+1 -1 in this step" in seen(pilot))
+        await shows(pilot, "thirty days")
+        await shows(pilot, "+1 -1 in this step")
         row = next(line for line in seen(pilot).split("\n") if "thirty days" in line)
         assert "▌" in row
         shown = seen(pilot)
@@ -194,26 +193,26 @@ async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
         screen = await open_replay(pilot, folder)
         await go_to_event(pilot, screen, "2")
         await pilot.press("M")
-        await until(pilot, lambda: "marked" in seen(pilot))
+        await shows(pilot, "marked")
         await go_to_event(pilot, screen, "3")
         screen.show_tab("document proposal.md")
         await pilot.press("C")
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
-        await until(pilot, lambda: "Keep it for seven days." in seen(pilot))
+        await opens(pilot, "CompareScreen")
+        await shows(pilot, "Keep it for seven days.")
         row = next(line for line in seen(pilot).split("\n") if "seven days" in line)
         assert "thirty days" in row, "side by side where there is room"
         await pilot.press("B")
         await until(pilot, lambda: not any(
             "seven days" in line and "thirty days" in line for line in seen(pilot).split("\n")
         ))  # fmt: skip
-        await until(pilot, lambda: "changed: Proposal" in seen(pilot))
-        await until(pilot, lambda: "# Proposal" in seen(pilot))
+        await shows(pilot, "changed: Proposal")
+        await shows(pilot, "# Proposal")
         await pilot.press("r")
-        await until(pilot, lambda: "# Proposal" not in seen(pilot))
-        await until(pilot, lambda: "seven days" in seen(pilot) and "thirty days" in seen(pilot))
+        await hides(pilot, "# Proposal")
+        await shows(pilot, "seven days", "thirty days")
         assert "\x1b" not in seen(pilot)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+        await opens(pilot, "ReplayScreen")
 
 
 @pytest.mark.slow
@@ -230,7 +229,7 @@ async def test_it_plays_by_itself_and_goes_on_when_more_happens(folder: Path) ->
         await until(pilot, lambda: screen._place == count - 1 and screen._playing is None)
         append(folder, "reviewer", "review_submitted", 2)
         await until(pilot, lambda: screen._past is not past)
-        await until(pilot, lambda: "reviewer: review_submitted" in seen(pilot))
+        await shows(pilot, "reviewer: review_submitted")
 
 
 @pytest.mark.slow
@@ -241,6 +240,6 @@ async def test_without_a_recording_it_says_so(tmp_path: Path) -> None:
     app = AcpApp([str(folder)], settings=settings)
     async with app.run_test(size=(120, 36)) as pilot:
         await open_replay(pilot, folder)
-        await until(pilot, lambda: "nothing was recorded" in seen(pilot))
+        await shows(pilot, "nothing was recorded")
         await pilot.press("apostrophe")
-        await until(pilot, lambda: "nothing was recorded" in seen(pilot))
+        await shows(pilot, "nothing was recorded")

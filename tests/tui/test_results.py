@@ -24,7 +24,7 @@ from acp_tui.screens.reading import ReadingScreen
 from acp_tui.screens.result import ResultScreen
 from tests.protocols.cycle.test_cards import asking
 from tests.tui.screen import seen
-from tests.tui.stage import until
+from tests.tui.stage import opens, shows, until
 
 
 def dashboard(tmp_path: Path) -> AcpApp:
@@ -36,7 +36,7 @@ def dashboard(tmp_path: Path) -> AcpApp:
 
 async def card_of_the_first_need(pilot: Any) -> None:
     """Open it, and wait until it takes a verdict."""
-    await until(pilot, lambda: "f: Decide" in seen(pilot))
+    await shows(pilot, "f: Decide")
     await pilot.press("f")
     await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen) and "1  " in seen(pilot))
     await until(pilot, lambda: pilot.app.screen._drawn_at < time.monotonic())
@@ -74,13 +74,13 @@ async def test_a_collaboration_that_opens_late_does_not_come_between_a_card_and_
     async with app.run_test(size=(80, 24)) as pilot:
         await card_of_the_first_need(pilot)
         await pilot.press("1")
-        await until(pilot, lambda: "Working" in seen(pilot))
+        await shows(pilot, "Working")
         looked.set()
         await until(pilot, opened.is_set)
         assert isinstance(app.screen, CardScreen)
         decided.set()
-        await until(pilot, lambda: isinstance(app.screen, ResultScreen))
-        await until(pilot, lambda: "enter: Start the orchestrator" in seen(pilot))
+        await opens(pilot, "ResultScreen")
+        await shows(pilot, "enter: Start the orchestrator")
         assert [type(each) for each in app.screen_stack] == [FleetScreen, ResultScreen]
 
 
@@ -91,15 +91,15 @@ async def test_what_is_opened_over_a_card_while_acp_works_does_not_hide_what_is_
     monkeypatch.setattr(card, "performed", held(decided, card.performed))
     app: Any = dashboard(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         await card_of_the_first_need(pilot)
         await pilot.press("1")
-        await until(pilot, lambda: "Working" in seen(pilot))
+        await shows(pilot, "Working")
         while not isinstance(app.screen, ReadingScreen):  # to the first row that is a document's
             await pilot.press("down", "enter")
         decided.set()
-        await until(pilot, lambda: isinstance(app.screen, ResultScreen))
-        await until(pilot, lambda: "enter: Start the orchestrator" in seen(pilot))
+        await opens(pilot, "ResultScreen")
+        await shows(pilot, "enter: Start the orchestrator")
         kinds = [type(each) for each in app.screen_stack]
         assert kinds == [FleetScreen, CollaborationScreen, ResultScreen]
 
@@ -111,10 +111,10 @@ async def test_who_goes_on_before_what_is_next_is_known_is_told_of_it(
     monkeypatch.setattr(result, "_next_step", held(known, result._next_step))
     app: Any = dashboard(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         await card_of_the_first_need(pilot)
         await pilot.press("1")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await opens(pilot, "CollaborationScreen")
         await pilot.press("question_mark")
         await until(pilot, lambda: app.screen.is_modal)
         known.set()

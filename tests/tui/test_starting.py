@@ -15,14 +15,13 @@ from acp_core.person import journal
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen, CreateScreen
-from acp_tui.screens.fleet import FleetScreen
 from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops import support
 from tests.tui.cards import dashboard, open_card
 from tests.tui.hands import installed
 from tests.tui.screen import seen, settle
-from tests.tui.stage import until
+from tests.tui.stage import opens, shows, until
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +46,9 @@ async def test_agents_that_are_not_installed_are_marked_and_never_preselected(
     (programs / "claude").unlink()
     app = AcpApp([str(tmp_path)])
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await opens(pilot, "FleetScreen")
         await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, CreateScreen))
+        await opens(pilot, "CreateScreen")
         screen = app.screen
         assert isinstance(screen, CreateScreen)
         await until(pilot, lambda: not screen.is_being_made)
@@ -74,7 +73,7 @@ async def test_agents_that_are_not_installed_are_marked_and_never_preselected(
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, CreateScreen))
+        await opens(pilot, "CreateScreen")
         screen = app.screen
         assert isinstance(screen, CreateScreen)
         await until(pilot, lambda: not screen.is_being_made)
@@ -96,9 +95,9 @@ async def test_the_form_that_starts_loops_begins_with_who_is_waited_for(tmp_path
     app = AcpApp([str(folder)])
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
-        await until(pilot, lambda: "Waiting for server" in seen(pilot))
+        await shows(pilot, "Waiting for server")
         await pilot.press("L")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await opens(pilot, "ActionScreen")
         screen = app.screen
         assert isinstance(screen, ActionScreen)
         await until(pilot, lambda: not screen.is_being_made)

@@ -8,10 +8,9 @@ import pytest
 
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.fleet_table import FleetTable
 from tests.stores.hosts import Host, repository, started
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import opens, screen_text, shows, until
 
 
 async def test_a_collaboration_of_a_store_is_opened_from_the_list(
@@ -36,8 +35,8 @@ async def test_a_collaboration_of_a_store_is_opened_from_the_list(
         assert [entry.name for entry in table.entries] == ["checkout", "cache-key"]
         assert table.entries[0].snapshot.documents == ()
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen), "the screen")
-        await until(pilot, lambda: "proposal_submitted" in screen_text(app), "its events")
+        await opens(pilot, "CollaborationScreen")
+        await shows(pilot, "proposal_submitted")
         shown = app.fleet.snapshots[f"git+file://{store}#checkout"]
         assert [each.kind for each in shown.events] == ["initialized", "proposal_submitted"]
         assert "proposal.md" in [each.id for each in shown.documents]

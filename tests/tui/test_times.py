@@ -9,13 +9,11 @@ import pytest
 
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.pick import PickScreen
-from acp_tui.screens.times import TimesScreen
 from tests.cli.support import Acp
 from tests.history.test_metrics import RUN, folder_of
 from tests.loops.support import append, make
 from tests.tui.screen import seen
-from tests.tui.stage import until
+from tests.tui.stage import closes, hides, opens, shows, until
 
 HOSTILE = "[red]\u202eevil"
 
@@ -31,12 +29,9 @@ async def test_who_did_what_when_and_all_figures(tmp_path: Path, size: tuple[int
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
         await pilot.press("T")
-        await until(pilot, lambda: isinstance(app.screen, TimesScreen))
-        await until(pilot, lambda: "╷12:00" in seen(pilot))
-        await until(
-            pilot,
-            lambda: "phases" in seen(pilot) and "reviewer" in seen(pilot) and "▼" in seen(pilot),
-        )
+        await opens(pilot, "TimesScreen")
+        await shows(pilot, "╷12:00")
+        await shows(pilot, "phases", "reviewer", "▼")
         for _ in range(500 if size[1] == 24 else 0):
             if "cost" in seen(pilot):
                 break
@@ -46,7 +41,7 @@ async def test_who_did_what_when_and_all_figures(tmp_path: Path, size: tuple[int
         await pilot.press("home")
         await until(pilot, lambda: "1 h 30 min" in seen(pilot) or size[1] == 24)
         await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(app.screen, TimesScreen))
+        await closes(pilot, "TimesScreen")
 
 
 @pytest.mark.slow
@@ -56,10 +51,10 @@ async def test_it_follows_what_happens(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 60)) as pilot:
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
         await pilot.press("T")
-        await until(pilot, lambda: "0 turns, has the turn now" in seen(pilot))
+        await shows(pilot, "0 turns, has the turn now")
         await until(pilot, lambda: "[red]" in seen(pilot) and "\u202e" not in seen(pilot))
         append(folder, "server", "proposal_submitted", 1)
-        await until(pilot, lambda: "1 turn" in seen(pilot))
+        await shows(pilot, "1 turn")
 
 
 async def test_another_stands_beside_it_and_a_chain_is_one_story(tmp_path: Path) -> None:
@@ -70,19 +65,19 @@ async def test_another_stands_beside_it_and_a_chain_is_one_story(tmp_path: Path)
     async with app.run_test(size=(140, 100)) as pilot:
         await until(pilot, lambda: len(app.fleet.snapshots) == 2)
         app.open_times(str(second))
-        await until(pilot, lambda: "0 turns, has the turn now" in seen(pilot))
+        await shows(pilot, "0 turns, has the turn now")
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, PickScreen))
+        await opens(pilot, "PickScreen")
         await pilot.press("enter")
         await until(pilot, lambda: any(
             line.split()[:3] == ["status", "active", "completed"]
             for line in seen(pilot).splitlines()
         ))  # fmt: skip
         await pilot.press("greater_than_sign")
-        await until(pilot, lambda: "one story" in seen(pilot) and "collaboration" in seen(pilot))
+        await shows(pilot, "one story", "collaboration")
         await pilot.press("backspace")
-        await until(pilot, lambda: "one story" not in seen(pilot))
+        await hides(pilot, "one story")
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, PickScreen))
+        await opens(pilot, "PickScreen")
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, TimesScreen))
+        await opens(pilot, "TimesScreen")

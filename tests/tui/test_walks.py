@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from acp_tui.app import AcpApp
 from tests.hygiene.sources import ROOT
 from tests.support.forked import run
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import shows, until
 
 PAGE = ROOT / "docs" / "architecture.md"
 STEP = re.compile(r"^\d+\. `((?:acp_core|acp_tui)/[\w/.]+\.py)`")
@@ -71,8 +71,8 @@ def acp(folder: Path, *arguments: str) -> None:
 
 
 async def opened(pilot: Pilot[Any]) -> None:
-    await until(pilot, lambda: "Timeline" in screen_text(pilot.app))
-    await until(pilot, lambda: "Waiting for" in screen_text(pilot.app))
+    await shows(pilot, "Timeline")
+    await shows(pilot, "Waiting for")
     await pilot.pause(0.5)
 
 
@@ -93,7 +93,7 @@ async def test_a_change_on_disk_comes_to_the_screen_through_the_files_of_the_pag
             trace.on = True
             acp(folder, "append", "--participant", "writer", "--event", "proposal_submitted",
                 "--summary", "Call it heron", "--reply-to", "1")  # fmt: skip
-            await until(pilot, lambda: "Call it heron" in screen_text(app))
+            await shows(pilot, "Call it heron")
             trace.on = False
     steps = walk("From a change on disk to the screen")
     assert len(steps) <= 12

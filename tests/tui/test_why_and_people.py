@@ -20,7 +20,7 @@ from acp_tui.widgets import people
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
 from tests.tui.screen import Source, change, make_app, open_screen, seen, settle
-from tests.tui.stage import until
+from tests.tui.stage import shows, until
 from tests.tui.support import HARMFUL, KEY, NOW, make_snapshot
 
 ENDED = Cause(
@@ -199,7 +199,7 @@ async def test_a_wide_terminal_cuts_no_name_of_a_participant(tmp_path: Path) -> 
         await until(pilot, lambda: f"{name[:15]}" in seen(pilot))
         assert name not in seen(pilot)
         await pilot.resize_terminal(200, 50)
-        await until(pilot, lambda: name in seen(pilot))
+        await shows(pilot, name)
 
 
 async def test_people_show_the_loops_of_other_accounts_and_whom_to_ask(tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ async def test_people_show_the_loops_of_other_accounts_and_whom_to_ask(tmp_path:
         assert "run by anna 3m" in seen(pilot)
         assert "reader (pid 4711 on workshop since 10:02): ask anna" in seen(pilot)
         await pilot.press("end", "p")
-        await until(pilot, lambda: "The log belongs to anna" in seen(pilot))
+        await shows(pilot, "The log belongs to anna")
         await pilot.press("m")
-        await until(pilot, lambda: "Use `acp stop`" in seen(pilot))
+        await shows(pilot, "Use `acp stop`")
 
 
 @pytest.mark.slow

@@ -14,8 +14,6 @@ from textual.pilot import Pilot
 
 from acp_core.model import Card
 from acp_core.protocols.cycle.collaboration import Cycles
-from acp_tui.screens.card import CardScreen
-from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
 from tests.protocols.cycle.making import (
     NOW,
@@ -32,7 +30,7 @@ from tests.protocols.cycle.making import (
 )
 from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
-from tests.tui.stage import until
+from tests.tui.stage import closes, opens, shows, until
 
 FAILING = {
     "total_tests": 20,
@@ -100,7 +98,7 @@ async def test_an_option_of_a_decision_is_chosen_with_two_keys(
             assert fact in shown
         await pilot.press("2")
         await until(pilot, lambda: held(root)["status"] == "running")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     (made,) = held(root)["coordination"]["pending_decisions"]
     assert (made["chosen_option"], made["made_by"]) == ("Refuse the export", "user")
 
@@ -116,12 +114,12 @@ async def test_a_decision_is_answered_in_words_after_looking_at_what_changed(
             n for n, each in enumerate(screen.facts.items) if each.target.change is not None
         )
         await pilot.press(*["down"] * changed, "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-        await until(pilot, lambda: "+Writes batches." in seen(pilot))
+        await opens(pilot, "ReadingScreen")
+        await shows(pilot, "+Writes batches.")
         await pilot.press("escape", "3")
-        await until(pilot, lambda: "Option's number, or words" in seen(pilot))
+        await shows(pilot, "Option's number, or words")
         await pilot.press(*"Ask first", "ctrl+s")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     (made,) = held(root)["coordination"]["pending_decisions"]
     assert made["chosen_option"] == "Ask first"
 
@@ -150,9 +148,9 @@ async def test_a_blocker_is_resolved_with_what_its_reporter_is_told(tmp_path: Pa
         assert "“No account for the test server”" in shown
         assert "vas, until cd has completed" in shown
         await pilot.press("2")
-        await until(pilot, lambda: "Resolution" in seen(pilot))
+        await shows(pilot, "Resolution")
         await pilot.press(*"Use the stand-in", "ctrl+s")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     (found,) = held(root)["coordination"]["blockers"]
     assert (found["status"], found["resolution"]) == ("workaround", "Use the stand-in")
 
@@ -173,9 +171,9 @@ async def test_an_agent_that_failed_is_run_again_with_instructions(tmp_path: Pat
         assert "cd failed" in shown and "“no space left”" in shown
         assert "it took longer than 30 minutes" in shown and "1  Rerun cd" in shown
         await pilot.press("2")
-        await until(pilot, lambda: "Instructions" in seen(pilot))
+        await shows(pilot, "Instructions")
         await pilot.press(*"Clean up first", "ctrl+s")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     assert held(root)["agents"]["cd"]["status"] == "idle"
     assert held(root)["coordination"]["feedback_log"][0]["content"] == "Clean up first"
 
@@ -212,7 +210,7 @@ async def test_a_result_with_failing_tests_is_accepted_with_two_keys(
             assert fact in shown
         await pilot.press("1")
         await until(pilot, lambda: held(root)["coordination"]["pending_decisions"])
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     (made,) = held(root)["coordination"]["pending_decisions"]
     assert (made["kind"], made["iteration"]) == ("accept", 1)
 
@@ -223,9 +221,9 @@ async def test_a_result_at_the_limit_gets_another_iteration(tmp_path: Path) -> N
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
         await pilot.press("2")
-        await until(pilot, lambda: "New task" in seen(pilot))
+        await shows(pilot, "New task")
         await pilot.press(*"Double the quotes", "ctrl+s")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     now = held(root)
     assert (now["status"], now["current_iteration"], now["max_iterations"]) == ("running", 2, 2)
 
@@ -243,7 +241,7 @@ async def test_the_limit_is_raised_where_the_cycle_asks_for_it(tmp_path: Path) -
         assert "✗ test_quotes" in shown and "3  Stop the cycle" in shown
         assert "Something else" not in shown
         await pilot.press("1")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     (made,) = held(root)["coordination"]["pending_decisions"]
     assert made["chosen_option"] == "Allow another iteration"
 
@@ -285,7 +283,7 @@ async def test_what_the_orchestrator_asks_is_decided_by_one_of_its_options(
             assert each in shown
         assert "Something else" not in shown
         await pilot.press("2")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     (made,) = held(root)["coordination"]["pending_decisions"]
     assert made["chosen_option"] == options[1]
 
@@ -360,9 +358,9 @@ async def test_a_question_that_nobody_was_asked_is_answered_on_its_card(tmp_path
                      "Comma or semicolon?"):  # fmt: skip
             assert fact in shown
         await pilot.press("1")
-        await until(pilot, lambda: "ctrl+s" in seen(pilot))
+        await shows(pilot, "ctrl+s")
         await pilot.press(*"A semicolon", "ctrl+s")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     (told,) = held(root)["coordination"]["feedback_log"]
     assert (told["target"], told["content"]) == ("cd", "A semicolon")
 
@@ -394,16 +392,16 @@ async def test_an_agent_that_did_not_answer_gets_more_feedback_on_its_card(tmp_p
     root = unanswered(tmp_path / "export")
     reports(root)
     async with dashboard(root, tmp_path, needs=False) as pilot:
-        await until(pilot, lambda: "Timeline" in seen(pilot))
+        await shows(pilot, "Timeline")
         await open_of(pilot, root)
         shown = seen(pilot)
         for fact in ("cd has not answered the feedback of vas", "“Quote fields”",
                      "1  Rerun cd", "2  Send more feedback"):  # fmt: skip
             assert fact in shown
         await pilot.press("2")
-        await until(pilot, lambda: "ctrl+s" in seen(pilot))
+        await shows(pilot, "ctrl+s")
         await pilot.press(*"Quote dates too", "ctrl+s")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+        await closes(pilot, "CardScreen")
     said = held(root)["coordination"]["feedback_log"][-1]
     assert (said["target"], said["content"]) == ("cd", "Quote dates too")
 

@@ -18,7 +18,7 @@ from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import AGENT, calls, done, start
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import hides, opens, shows, until
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
@@ -68,16 +68,16 @@ async def test_a_decision_is_answered_where_it_is_asked(
     root = making.cycle(tmp_path, "paused", agents=work, coordination=asked)
     app = AcpApp([str(root)])
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
-        await until(pilot, lambda: "Decide DEC-001: Large exports" in screen_text(app))
+        await opens(pilot, "CollaborationScreen")
+        await shows(pilot, "Decide DEC-001: Large exports")
         await pilot.press("f")
-        await until(pilot, lambda: "1  Stream" in screen_text(app))
+        await shows(pilot, "1  Stream")
         await pilot.press("e")  # the whole form of the first option, with its rationale
-        await until(pilot, lambda: "DEC-001: 1. Stream  2. Refuse" in screen_text(app))
+        await shows(pilot, "DEC-001: 1. Stream  2. Refuse")
         await fill(pilot, choice="2", rationale="Too many rows")
-        await until(pilot, lambda: "Decide DEC-001" not in screen_text(app))
+        await hides(pilot, "Decide DEC-001")
         if size[1] >= 30:  # a low terminal keeps its four rows for what is needed next
-            await until(pilot, lambda: "Queued, not picked up yet: decide" in screen_text(app))
+            await shows(pilot, "Queued, not picked up yet: decide")
     held = json.loads((root / making.STATE).read_text())
     assert held["status"] == "running"
     (made,) = held["coordination"]["pending_decisions"]
@@ -93,12 +93,12 @@ async def test_a_cycle_goes_its_whole_way_by_forms(tmp_path: Path) -> None:
     app = AcpApp([str(tmp_path)])
     key = str(root)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "No collaboration under" in screen_text(app))
+        await shows(pilot, "No collaboration under")
         await pilot.press("n")
         await until(pilot, lambda: app.screen.query("#protocol"))
         await until(pilot, lambda: app.screen.query("FieldView"))
         app.screen.query_one("#protocol").value = "cycle"  # type: ignore[attr-defined]
-        await until(pilot, lambda: "Task" in screen_text(app))
+        await shows(pilot, "Task")
         await fill(pilot, objective="Export as CSV", program="command", command=AGENT)
         await until(pilot, lambda: key in app.fleet.snapshots)
 
@@ -111,8 +111,8 @@ async def test_a_cycle_goes_its_whole_way_by_forms(tmp_path: Path) -> None:
         assert dict(snapshot.needs[0].given) == {"decision": "DEC-001"}
         if not isinstance(app.screen, CollaborationScreen):
             await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
-        await until(pilot, lambda: "Decide DEC-001: Large exports?" in screen_text(app))
+        await opens(pilot, "CollaborationScreen")
+        await shows(pilot, "Decide DEC-001: Large exports?")
 
         await do(pilot, key, "feedback", agent="vas", text="Test the header row too")
         assert calls(root)[-1] == "cd ask user"

@@ -10,11 +10,11 @@ from textual.pilot import Pilot
 
 from acp_tui.app import AcpApp
 from tests.protocols.cycle.making import PROGRESS, coordination, cycle, decision, task, write
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import shows
 
 
 async def shown(pilot: Pilot[Any], text: str) -> None:
-    await until(pilot, lambda: text in screen_text(pilot.app))
+    await shows(pilot, text)
 
 
 async def go_to(pilot: Pilot[Any], name: str) -> None:

@@ -19,11 +19,10 @@ from acp_core.protocols.locations import RUNNING
 from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.wire.support import OWNER, Process, panel, post
 from tests.protocols.wire.test_remote import OPTIONS, free
 from tests.tui.cards import open_card
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import opens, screen_text, shows, until
 
 
 async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:
@@ -64,11 +63,11 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
             return panel(app.fleet.snapshots[key], "tasks")
 
         async with app.run_test(size=size) as pilot:
-            await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
-            await until(pilot, lambda: "0 of 0 peers connected" in screen_text(app))
+            await opens(pilot, "CollaborationScreen")
+            await shows(pilot, "0 of 0 peers connected")
             app.perform(key, "connect")
             await fill(pilot, link=b.link)
-            await until(pilot, lambda: "1 of 1 peer connected" in screen_text(app))
+            await shows(pilot, "1 of 1 peer connected")
             app.perform(key, "send")
             file = "http://192.0.2.7/my%20recipe.pdf?x=1"
             given = {"text": "Boil", "file": file, "data": '{"eggs": 2}', "new_task": True}
@@ -85,7 +84,7 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
             await asyncio.to_thread(post, b, "/message:send", question)
             asked = {"status": "input_required"}
             await asyncio.to_thread(post, b, f"/tasks/{task}:update", asked)
-            await until(pilot, lambda: "B needs input" in screen_text(app))
+            await shows(pilot, "B needs input")
 
             def needs() -> str:
                 return " ".join(need.text for need in app.fleet.snapshots[key].needs)
@@ -94,7 +93,7 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
             await open_card(pilot)
             assert "“How long?”" in screen_text(app)
             await pilot.press("1")
-            await until(pilot, lambda: "Answer (required)" in screen_text(app))
+            await shows(pilot, "Answer (required)")
             await pilot.press(*"ten minutes", "ctrl+s")
             await until(pilot, lambda: tasks()[0][1] == "working")
             app.perform(key, "cancel")

@@ -14,8 +14,6 @@ from textual.pilot import Pilot
 
 from acp_core.model import Card, Status
 from acp_core.protocols.workspaces.read.conflict_hints import places
-from acp_tui.screens.card import CardScreen
-from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
 from tests.protocols.workspaces import running
 from tests.protocols.workspaces.making import (
@@ -31,13 +29,13 @@ from tests.protocols.workspaces.making import (
 )
 from tests.tui.cards import dashboard, drawn_card, open_card
 from tests.tui.screen import seen
-from tests.tui.stage import until
+from tests.tui.stage import closes, opens, shows
 
 COORD = "agent-workspaces/.coord"
 
 
 async def is_left(pilot: Pilot[Any]) -> None:
-    await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    await closes(pilot, "CardScreen")
 
 
 def output(root: Path, name: str, price: int) -> None:
@@ -88,7 +86,7 @@ async def test_a_partial_result_is_accepted_with_its_reason(
         ):
             assert fact in shown
         await pilot.press("1")
-        await until(pilot, lambda: "Recorded with the decision." in seen(pilot))
+        await shows(pilot, "Recorded with the decision.")
         await pilot.press(*"Three will do", "ctrl+s")
         await is_left(pilot)
     assert decisions(root) == [("ben", "accept", "Three will do")]
@@ -108,7 +106,7 @@ async def test_an_agent_that_failed_is_run_again_with_feedback_for_its_next_prom
         assert "ben failed" in shown and "The rest is missing." in shown
         assert "✗ prices.md  is missing" in shown
         await pilot.press("1")
-        await until(pilot, lambda: "Added to its next prompt." in seen(pilot))
+        await shows(pilot, "Added to its next prompt.")
         await pilot.press(*"Name the sources", "ctrl+s")
         await is_left(pilot)
     assert decisions(root) == [("ben", "rerun", "Name the sources")]
@@ -124,7 +122,7 @@ async def test_a_result_in_doubt_shows_where_status_and_files_disagree(tmp_path:
         assert "ben's status and files disagree" in shown
         assert "✗ returned failure, but the status file says success" in shown
         await pilot.press("3")
-        await until(pilot, lambda: "Recorded with the decision." in seen(pilot))
+        await shows(pilot, "Recorded with the decision.")
         await pilot.press(*"In doubt", "ctrl+s")
         await is_left(pilot)
     assert decisions(root) == [("ben", "skip", "In doubt")]
@@ -167,11 +165,11 @@ async def test_a_conflict_is_resolved_with_both_versions_in_sight(
         ):
             assert fact in shown
         await pilot.press("down", "down", "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-        await until(pilot, lambda: "+- Price: 12 euro" in seen(pilot))
+        await opens(pilot, "ReadingScreen")
+        await shows(pilot, "+- Price: 12 euro")
         assert "-- Price: 10 euro" in seen(pilot)
         await pilot.press("escape", "2")
-        await until(pilot, lambda: "Why it holds" in seen(pilot))
+        await shows(pilot, "Why it holds")
         await pilot.press("ctrl+s")
         await is_left(pilot)
     assert conflict(root)["sentence"] == (
@@ -189,7 +187,7 @@ async def test_a_conflict_is_dismissed_with_a_reason(tmp_path: Path) -> None:
         assert "ann  output.md  does not mention it" in shown
         assert "2  Merge, ann's is more detailed" in shown
         await pilot.press("4")
-        await until(pilot, lambda: "Why this is not a conflict." in seen(pilot))
+        await shows(pilot, "Why this is not a conflict.")
         await pilot.press("ctrl+s")
         await is_left(pilot)
     assert conflict(root)["reason"] == "The outputs agree."
@@ -223,11 +221,11 @@ async def test_the_outputs_are_put_in_another_order_before_the_draft(tmp_path: P
         ):
             assert fact in shown
         await pilot.press("3")
-        await until(pilot, lambda: "Agents, the most critical first." in seen(pilot))
+        await shows(pilot, "Agents, the most critical first.")
         await pilot.press(*"ben", "enter", "ctrl+s")  # above the others
         await is_left(pilot)
         await open_card(pilot)
-        await until(pilot, lambda: "1. ben  output.md" in seen(pilot))
+        await shows(pilot, "1. ben  output.md")
         await pilot.press("2")
         await is_left(pilot)
     assert (root / COORD / "draft/final-output.md").is_file()
@@ -265,8 +263,8 @@ async def test_the_final_output_is_approved_with_two_keys(
         ):
             assert fact in shown
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-        await until(pilot, lambda: "Both cost the same." in seen(pilot))
+        await opens(pilot, "ReadingScreen")
+        await shows(pilot, "Both cost the same.")
         await pilot.press("escape", "1")
         await is_left(pilot)
     assert running.now(root).status is Status.COMPLETED
@@ -278,7 +276,7 @@ async def test_the_final_output_is_approved_with_a_gap_that_is_noted(tmp_path: P
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
         await pilot.press("2")
-        await until(pilot, lambda: "Noted already:" in seen(pilot))
+        await shows(pilot, "Noted already:")
         await pilot.press(*"Nobody looked at latency", "ctrl+s")
         await is_left(pilot)
     told = json.loads((root / "integration/status.json").read_text())
@@ -326,14 +324,14 @@ async def open_of(pilot: Pilot[Any], root: Path, number: int = 0) -> Card:
 async def test_a_silent_agent_is_given_up_on_with_what_is_known_of_it(tmp_path: Path) -> None:
     root = silent(tmp_path / "queues")
     async with dashboard(root, tmp_path, needs=False) as pilot:
-        await until(pilot, lambda: "Timeline" in seen(pilot))
+        await shows(pilot, "Timeline")
         await open_of(pilot, root)
         shown = seen(pilot)
         for fact in ("ben is silent and has returned nothing", "notes.md", "10 B", "1  Rerun, with feedback",
                      "2  Do the task yourself", "3  Note a gap"):  # fmt: skip
             assert fact in shown
         await pilot.press("3")
-        await until(pilot, lambda: "ctrl+s" in seen(pilot))
+        await shows(pilot, "ctrl+s")
         await pilot.press(*"No answer came", "ctrl+s")
         await is_left(pilot)
     ((name, _, reason),) = decisions(root)
@@ -345,14 +343,14 @@ async def test_a_hint_of_a_conflict_is_dismissed_with_both_versions_in_sight(
 ) -> None:
     root = conflicting(tmp_path / "queues", hint=True, found_by="acp")
     async with dashboard(root, tmp_path, needs=False) as pilot:
-        await until(pilot, lambda: "Timeline" in seen(pilot))
+        await shows(pilot, "Timeline")
         card = await open_of(pilot, root, 1)
         shown = seen(pilot)
         for fact in ("ann and ben may contradict each other on price", "Price: 10 euro",
                      "Price: 12 euro", "Not a conflict"):  # fmt: skip
             assert fact in shown
         await pilot.press(str(len(card.verdicts)))
-        await until(pilot, lambda: "Why this is not a conflict." in seen(pilot))
+        await shows(pilot, "Why this is not a conflict.")
         await pilot.press("ctrl+s")
         await is_left(pilot)
     assert conflict(root)["reason"] == "The outputs agree."

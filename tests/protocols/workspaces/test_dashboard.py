@@ -13,10 +13,9 @@ from textual.widgets import Select
 from acp_core.model import Status
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.workspaces.making import agent, run
 from tests.protocols.workspaces.running import FIVE, begun, now, program, states, told
-from tests.tui.stage import screen_text, until
+from tests.tui.stage import opens, screen_text, shows, until
 
 
 async def do(pilot: Pilot[Any], name: str, **values: object) -> None:
@@ -59,15 +58,15 @@ async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
     agent(root, "ben", "partial")
     app = AcpApp([str(root)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
-        await until(pilot, lambda: "f: " in screen_text(app))
+        await opens(pilot, "CollaborationScreen")
+        await shows(pilot, "f: ")
         await pilot.press("f")
-        await until(pilot, lambda: "1  Accept the result as it is" in screen_text(app))
+        await shows(pilot, "1  Accept the result as it is")
         assert "The rest is missing." in screen_text(app)
         await pilot.press("e")  # the whole form
         await until(pilot, lambda: ready(app.screen))
         await fill(pilot, decision="accept", reason="enough")
-        await until(pilot, lambda: "ready to integrate" in screen_text(app))
+        await shows(pilot, "ready to integrate")
     assert states(root) == {"ann": "success", "ben": "partial (accept)"}
 
 
@@ -78,12 +77,12 @@ async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> N
     words = program(own, **{**FIVE, "cat": ["failure", "success"]})
     app = AcpApp([str(work)])
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "No collaboration under" in screen_text(app))
+        await shows(pilot, "No collaboration under")
         await pilot.press("n")
         await until(pilot, lambda: app.screen.query("#protocol"))
         await until(pilot, lambda: app.screen.query("FieldView"))
         app.screen.query_one("#protocol").value = "workspaces"  # type: ignore[attr-defined]
-        await until(pilot, lambda: "An agent and its task" in screen_text(app))
+        await shows(pilot, "An agent and its task")
         agents = [f"{name}=Compare the queues as {name} sees them." for name in FIVE]
         await fill(pilot, objective="Queues", agents=agents)
         root = next(work.iterdir())
