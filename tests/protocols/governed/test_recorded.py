@@ -22,7 +22,6 @@ from acp_core.protocols.governed.conduct.adapters import take
 from acp_core.protocols.registry import bundled
 from tests.agents.support import wait_for
 from tests.protocols.governed.acting import accept, approve_gate, dispatch
-from tests.protocols.governed.test_engine_commands import start
 
 STATE = ".agentxchain/state.json"
 
@@ -73,8 +72,7 @@ async def carried(root: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_each_moment_of_a_run_is_seen_again(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+async def test_each_moment_of_a_run_is_seen_again(root: Path) -> None:
     await carried(root)
     found = identify(root, bundled())
     assert found is not None
