@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents.identity import Identity
+from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Cause

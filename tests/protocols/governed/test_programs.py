@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.program import SpawnError
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background
 from acp_core.protocols.governed.conduct.programs import command

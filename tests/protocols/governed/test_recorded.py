@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.history import library
 from acp_core.history.moments import EVENT
 from acp_core.history.past import Past
 from acp_core.history.recorder import Recorder
+from acp_core.history.store import open_recording
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.governed.conduct.adapters import take
@@ -28,7 +28,7 @@ STATE = ".agentxchain/state.json"
 
 def is_recorded(root: Path) -> bool:
     """Whether the newest recorded version of the state is the one that stands there."""
-    store = library.find(str(root))
+    store = open_recording(str(root))
     if store is None:
         return False
     try:
