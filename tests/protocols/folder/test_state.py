@@ -201,6 +201,16 @@ SUBMITTED = (*START, ("ann", "proposal_submitted"))
 REVIEWED = (*SUBMITTED, ("ben", "review_submitted"), ("cy", "review_submitted"))
 
 
+@pytest.mark.parametrize("dialect", ["v1", "v2"])
+def test_nothing_is_allowed_before_the_first_event(dialect: str) -> None:
+    for event in EVENTS:
+        if event != "initialized":
+            found = Machine(PEOPLE, dialect).problems(entry(1, "ann", event, "supporting"))
+            assert [(each.code, each.text) for each in found] == [
+                ("ACP401", f"seq 1: {event} is not allowed from phase none")
+            ]
+
+
 def test_another_round_of_review_begins_from_revising() -> None:
     machine = after(*REVIEWED, ("ann", "proposal_submitted"))
     assert (machine.phase, machine.round, machine.waiting) == ("reviewing", 2, ["ben", "cy"])
