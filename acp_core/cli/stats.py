@@ -11,25 +11,33 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from acp_core.cli import fields, layout
-from acp_core.cli.layout import Cell, Column, fit
+from acp_core.cli import fields
+from acp_core.cli import output as cli_output
 from acp_core.cli.opening import open_one
-from acp_core.cli.output import Terminal, dump, say, terminal
+from acp_core.cli.output import Cell, Column, Terminal, dump, fit, say, terminal
 from acp_core.cli.replay import chain_of, past_of
 from acp_core.cli.start import load_settings
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
 from acp_core.files.journal import without_collector
 from acp_core.history import chart as charts
-from acp_core.history import wording
+from acp_core.history import metrics
 from acp_core.history.chart import Chart, chart_lines, svg
-from acp_core.history.measured import Change, Measured, Point, measured
-from acp_core.history.metrics import NOT_RECORDED, Metrics, Span, total_metrics
+from acp_core.history.metrics import (
+    NOT_RECORDED,
+    Change,
+    Measured,
+    Metrics,
+    Point,
+    Span,
+    measured,
+    total_metrics,
+)
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link
 
@@ -140,7 +148,7 @@ def measure(folder: str, working: Working, now: datetime, *, draws: bool = True)
 def render(found: Sequence[Metrics], shown_on: Terminal) -> Iterator[str]:
     """A table: a row for each figure, a column for each collaboration."""
     rows: list[tuple[Cell, ...]] = []
-    for figure in wording.side_by_side(found):
+    for figure in metrics.side_by_side(found):
         title = "  " * figure.depth + figure.title
         if figure.heading:
             rows.append((Cell(title, "head"), *(Cell("") for _ in found)))
@@ -149,7 +157,7 @@ def render(found: Sequence[Metrics], shown_on: Terminal) -> Iterator[str]:
         cells = [Cell(text, "dim" if text == NOT_RECORDED else style) for text in figure.values]
         rows.append((Cell(title), *cells))
     columns = [Column("", least=20), *(Column(each.name, least=12) for each in found)]
-    yield from layout.table(columns, rows, shown_on)
+    yield from cli_output.table(columns, rows, shown_on)
 
 
 def _over_time(each: Measured, utc: bool) -> Iterator[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from acp_core.cli import fields, layout
-from acp_core.cli.layout import Cell, Column
-from acp_core.cli.output import dump, say, terminal
+from acp_core.cli import fields, output
+from acp_core.cli.output import Cell, Column, dump, say, terminal
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -25,19 +24,19 @@ _COLUMNS = (
 
 def init(given: Values) -> int:
     """Prepare a database; say what was done, and what an administrator has to do."""
-    from acp_core.stores.postgres import health, link, schema
+    from acp_core.stores.postgres import link
 
     url = _database(given.url)
     connection = link.connect(url)
     import psycopg
 
     try:
-        prepared = schema.prepare(connection)
+        prepared = link.prepare(connection)
     except psycopg.Error as error:
         raise link.refusal(url, error) from None
     finally:
         connection.close()
-    facts = health.examine(url)
+    facts = link.examine_database(url)
     if given.json:
         say(dump({
             "schema": SCHEMA, "url": url, "version_before": prepared.before, "version": prepared.after,
@@ -93,7 +92,7 @@ def listing(given: Values) -> int:
         ]
         for each in shown
     ]
-    for line in layout.table(_COLUMNS, rows, terminal()) if rows else ():
+    for line in output.table(_COLUMNS, rows, terminal()) if rows else ():
         say(line)
     say(f"{len(shown)} of {len(found)} collaborations" if rows else "No collaborations to list.")
     return 0

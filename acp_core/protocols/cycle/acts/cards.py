@@ -33,7 +33,7 @@ from acp_core.protocols.cycle.schema import (
     written,
 )
 from acp_core.protocols.cycle.view import panels
-from acp_core.protocols.kit.cards import MOST, Evidence, texts
+from acp_core.protocols.kit.documents import MOST, Evidence, texts
 from acp_core.protocols.kit.wording import safe
 
 

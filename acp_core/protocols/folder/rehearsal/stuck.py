@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.agents.identity import waiting_processes
 from acp_core.agents.presets import Preset
+from acp_core.agents.processes import waiting_processes
 from acp_core.files import atomic
 from acp_core.model.action_spec import Field, Kind, QuerySpec
 from acp_core.model.clock import utc_now
