@@ -17,14 +17,21 @@ from acp_core.cli.start import load_settings
 from acp_core.cli.stats import figures
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
-from acp_core.history.measured import measured
+from acp_core.history.metrics import measured
 from acp_core.history.moments import tool_uses_panel
-from acp_core.history.reports import exports, html, markdown
-from acp_core.history.reports.report import Report, redacted, replay_versions, texts
+from acp_core.history.reports import html, markdown
+from acp_core.history.reports.report import (
+    Report,
+    redacted,
+    replay_versions,
+    texts,
+    trace,
+    turns_csv,
+)
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.report/1"
@@ -41,35 +48,18 @@ def fields_of(made: Report) -> fields.Fields:
         "snapshot": fields.detail(made.snapshot),
         "metrics": figures(made.metrics, made.findings, made.counts),
         "turns": [
-            {
-                "participant": turn.participant,
-                "since": fields.time(turn.since),
-                "since_event": turn.since_event,
-                "ended": fields.time(turn.ended),
-                "event": turn.event,
-                "kind": turn.kind,
-                "phase": turn.phase,
-                "round": turn.round,
-            }
+            fields.picked(turn, "participant since since_event ended event kind phase round")
             for turn in made.turns
         ],
         "documents": [
-            {
-                "id": text.document,
-                "title": text.title,
-                "changed": fields.time(text.changed),
-                "text": text.text,
+            {"id": text.document}
+            | fields.picked(text, "title changed text")
+            | {
                 "versions": [
-                    {
-                        "event": version.event,
-                        "since": fields.time(version.since),
-                        "source": version.source,
-                        "text": version.text,
-                        "note": version.note,
-                    }
+                    fields.picked(version, "event since source text note")
                     for version in made.versions
                     if version.document == text.document
-                ],
+                ]
             }
             for text in made.texts
         ],
@@ -292,6 +282,6 @@ def _text(made: Report, form: str, utc: bool) -> str:
     if form == "html":
         return html.render(made, utc=utc)
     if form == "csv":
-        return exports.turns_csv(made)
-    told = exports.trace(made) if form == "otlp" else fields_of(made)
+        return turns_csv(made)
+    told = trace(made) if form == "otlp" else fields_of(made)
     return json.dumps(told, ensure_ascii=True, indent=2) + "\n"

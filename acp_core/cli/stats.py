@@ -21,15 +21,23 @@ from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
 from acp_core.files.journal import without_collector
 from acp_core.history import chart as charts
-from acp_core.history import wording
+from acp_core.history import metrics
 from acp_core.history.chart import Chart, chart_lines, svg
-from acp_core.history.measured import Change, Measured, Point, measured
-from acp_core.history.metrics import NOT_RECORDED, Metrics, Span, total_metrics
+from acp_core.history.metrics import (
+    NOT_RECORDED,
+    Change,
+    Measured,
+    Metrics,
+    Point,
+    Span,
+    measured,
+    total_metrics,
+)
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link
 
@@ -62,24 +70,17 @@ def figures(each: Metrics, findings: Sequence[Point], counts: Sequence[Change]) 
             }
             for person in each.people
         ],
-        "events": each.events,
-        "rounds": each.rounds,
-        "reviews": each.reviews,
+        **fields.picked(each, "events rounds reviews"),
         "counts": [count._asdict() for count in each.counts],
         "findings": {"errors": each.errors, "warnings": each.warnings},
-        "findings_over_time": [
-            {"at": fields.time(point.at), "errors": point.errors, "warnings": point.warnings}
-            for point in findings
-        ],
+        "findings_over_time": [fields.picked(point, "at errors warnings") for point in findings],
         "counts_over_time": [
             {"at": fields.time(change.at), "what": change.what, "count": change.new}
             for change in counts
         ],
-        "human_acts": each.human_acts,
-        "retries": each.retries,
+        **fields.picked(each, "human_acts retries"),
         "tokens": {"in": each.tokens[0], "out": each.tokens[1]} if each.tokens else None,
-        "cost": each.cost,
-        "estimated": each.estimated,
+        **fields.picked(each, "cost estimated"),
         **({"cost_unknown": list(each.unpriced)} if each.unpriced else {}),
         **({"uncertain": each.doubt} if each.doubt else {}),
     }
@@ -140,7 +141,7 @@ def measure(folder: str, working: Working, now: datetime, *, draws: bool = True)
 def render(found: Sequence[Metrics], shown_on: Terminal) -> Iterator[str]:
     """A table: a row for each figure, a column for each collaboration."""
     rows: list[tuple[Cell, ...]] = []
-    for figure in wording.side_by_side(found):
+    for figure in metrics.side_by_side(found):
         title = "  " * figure.depth + figure.title
         if figure.heading:
             rows.append((Cell(title, "head"), *(Cell("") for _ in found)))

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import psutil
 
-from acp_core.protocols.folder.conduct import following, synced
+from acp_core.protocols.folder.conduct import synced, syncing
 from acp_core.protocols.folder.write import handover, shared, sharing
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.stores.address import Address, parse
-from acp_core.stores.git_command import ssh_command
-from acp_core.stores.opening import open_engine
+from acp_core.stores.git_objects import ssh_command
+from acp_core.stores.hosts import open_engine
 from tests.bench.bench import Bench
 from tests.bench.collaborations import OWNER, READER, of_length
 from tests.bench.figures import Aim, Figure
@@ -88,7 +88,7 @@ def followed(bench: Bench, kind: str, url: str) -> Iterator[Figure]:
         folders.append(base / f"c{count}")
         sharing.join(address.text, str(folders[-1]))
         sharing.unshare(str(first))
-    held = [following.want(str(each)) for each in folders]
+    held = [syncing.want(str(each)) for each in folders]
     try:
         _wait(
             lambda: all(handover.is_synced(str(each)) for each in folders),

@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.history import library
+from acp_core.history import store
 from acp_core.history.durations import Durations
 from acp_core.history.forecast import TURN, Forecast
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import Bounds
 from acp_core.person.settings import Settings
-from acp_core.protocols.folder.rehearsal import samples
-from acp_core.protocols.folder.rehearsal.samples import Exhibit
-from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, load
+from acp_core.protocols.folder.rehearsal import scenario as rehearsal_scenario
+from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, Exhibit, load
 from acp_tui.app import AcpApp
 from tests.cli.support import Acp
 from tests.tui.stage import screen_text, shows, until
@@ -33,8 +32,10 @@ LIVE = Exhibit("page-cursors", SCENARIOS, ago=9, steps=2)
 def work(tmp_path: Path) -> Path:
     """A folder with five finished collaborations and one that waits for its first review."""
     for number in range(5):
-        samples.make(FINISHED._replace(ago=190 + number), tmp_path / "work" / f"old-{number}", NOW)
-    samples.make(LIVE, tmp_path / "work" / "live", NOW)
+        rehearsal_scenario.make(
+            FINISHED._replace(ago=190 + number), tmp_path / "work" / f"old-{number}", NOW
+        )
+    rehearsal_scenario.make(LIVE, tmp_path / "work" / "live", NOW)
     return tmp_path / "work"
 
 
@@ -91,7 +92,7 @@ def test_a_recording_counts_also_where_its_folder_is_gone(tmp_path: Path) -> Non
     usual = durations.forecast().usual("folder", TURN, "drafting")
     assert usual is not None and usual.cases == 5 and usual.median == pytest.approx(600)
     assert durations.save()
-    library.forget(library.path(str(tmp_path / "gone-0")))
+    store.delete_recording(store.recording_path(str(tmp_path / "gone-0")))
     again = Durations()
     assert again.forecast().usual("folder", TURN, "drafting") == usual, "kept"
     again.forget(str(tmp_path / "gone-0"))
@@ -111,14 +112,14 @@ def record_and_remove(folder: Path) -> None:
     """Record how the first participant submits ten minutes after the start; then it is deleted."""
     scenario = load("page-cursors", SCENARIOS)
     times = [NOW - timedelta(minutes=60), NOW - timedelta(minutes=50)]
-    samples.start(scenario, folder, times[0])
+    rehearsal_scenario.start(scenario, folder, times[0])
     clock = {"now": times[0]}
     recorder = Recorder("record", clock=lambda: clock["now"].timestamp())
     fleet = Fleet([folder], clock=lambda: clock["now"], recorder=recorder)
     fleet.read()
     clock["now"] = times[1]
     for step in scenario.steps[:2]:
-        samples.take(step, scenario, folder, times[1])
+        rehearsal_scenario.take(step, scenario, folder, times[1])
     fleet.read()
     asyncio.run(fleet.close())
     shutil.rmtree(folder)
@@ -127,7 +128,7 @@ def record_and_remove(folder: Path) -> None:
 def test_what_was_read_and_recorded_counts_once(work: Path) -> None:
     first = learned(work).usual("folder", TURN, "drafting")
     again = learned(work, Recorder("record")).usual("folder", TURN, "drafting")
-    assert library.places() and first == again and first is not None
+    assert store.recording_files() and first == again and first is not None
 
 
 def test_a_damaged_file_counts_as_none_and_is_replaced(work: Path) -> None:

@@ -10,7 +10,7 @@ ROOMS = (
     "acp_core/protocols/*/write/**/*.py", "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/folder/read/checkpoint.py",
     "acp_core/protocols/wire/write.py", "acp_core/protocols/wire/serving/http.py",
-    "acp_core/protocols/wire/network/links.py", "acp_core/protocols/wire/network/trust.py",
+    "acp_core/protocols/wire/network/links.py", "acp_core/protocols/wire/network/client.py",
 )  # fmt: skip
 """The files of which a sample of changes is made."""
 
@@ -73,7 +73,7 @@ UNDEFENDED = (
     ),
     Undefended(
         "acp_core/protocols/folder/write/append.py", "            edit.undo()", "            pass",
-        "tests/protocols/folder/test_append_safety.py::test_a_review_whose_event_cannot_be_appended_is_taken_back",
+        "tests/protocols/folder/test_edits.py::test_an_event_that_cannot_be_written_takes_its_review_back_with_it",
     ),
     Undefended(
         "acp_core/protocols/folder/read/facts.py", "and not self._again:", "and True:",

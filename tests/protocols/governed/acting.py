@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from acp_core.model import Snapshot
 from acp_core.model.action import Action
@@ -21,16 +23,20 @@ from acp_core.protocols.governed.collaboration import Governed as Governed
 from acp_core.protocols.governed.write import accept as accepting
 from acp_core.protocols.governed.write import decide, initiative_decide
 from acp_core.protocols.governed.write import dispatch as dispatching
+from acp_core.protocols.governed.write import init as beginning
 from acp_core.protocols.governed.write.accept import Accepted
 from acp_core.protocols.governed.write.decide import Recovery
 from acp_core.protocols.governed.write.dispatch import Dispatched
-from acp_core.protocols.governed.write.initiative_decide import StepOutcome
+from acp_core.protocols.governed.write.init import Started
+from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
+from tests.protocols.governed import making, playing
 from tests.protocols.governed.making import Object
 
 governed = COMMANDS.main
 coordinator = COORDINATOR.main
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 """When something is done, where nothing else is said."""
+YES = ("--as", "olga", "--yes")
 SEEN = datetime(2026, 3, 1, 11, tzinfo=UTC)
 """When it is looked at: an hour after the runs that are made by hand began."""
 
@@ -67,6 +73,38 @@ def open_folder(root: Path | str) -> Governed:
 def seen(root: Path | str, now: datetime = SEEN) -> Snapshot:
     """What is seen of it when it is opened."""
     return open_folder(root).refresh(now)
+
+
+def state(root: Path) -> Object:
+    """What the state of a run holds."""
+    read: Object = json.loads((root / ".agentxchain/state.json").read_text())
+    return read
+
+
+def hand_in(root: Path, **more: object) -> None:
+    """Whoever has the turn stages a result."""
+    (turn,) = state(root)["active_turns"].values()
+    given = making.result(
+        run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
+        runtime_id=turn["runtime_id"], **{"phase_transition_request": None} | more,
+    )  # fmt: skip
+    making.write(root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json", given)
+
+
+def told(root: Path, name: str) -> list[Object]:
+    """The lines of a log of the run."""
+    text = (root / ".agentxchain" / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def start(root: Path, **behaviours: str) -> Path:
+    """A repository with a run that has scripted agents beside it."""
+    playing.repository(root)
+    words = ["init", str(root), "--goal", "Light the hall"]
+    for role, command in playing.agents(root.parent / "bin", **behaviours).items():
+        words += ["--agent", f"{role}={command}"]
+    acted(*words)
+    return root
 
 
 def run_actions(root: Path | str) -> Sequence[Action]:
@@ -154,6 +192,13 @@ def take_files(root: Path) -> object:
     return decide.take_files(root)
 
 
+def initialise(
+    root: Path, name: str = "Lamp", goal: str = "Light", now: datetime = NOW, **more: Any
+) -> Started:
+    """Begin a run."""
+    return beginning.initialise(root, beginning.Wish(name, goal, **more), now)
+
+
 def step(root: Path, now: datetime = NOW) -> StepOutcome:
     """Let an initiative take its next step."""
     return initiative_decide.step(root, now)
@@ -162,3 +207,29 @@ def step(root: Path, now: datetime = NOW) -> StepOutcome:
 def synchronise(root: Path, now: datetime = NOW) -> StepOutcome:
     """Bring the workstreams of an initiative to where it is."""
     return initiative_decide.synchronise(root, now)
+
+
+def approve_barrier(
+    root: Path, barrier: str = "", comment: str = "All agreed.", now: datetime = NOW
+) -> StepOutcome:
+    """Ann opens the gate of a barrier."""
+    return initiative_decide.approve(root, Decision(barrier, "Ann", comment), now)
+
+
+def reject_barrier(
+    root: Path,
+    comment: str,
+    names: Sequence[str] = (),
+    barrier: str = "",
+    now: datetime = NOW,
+) -> StepOutcome:
+    """Ann sends workstreams back, or all."""
+    return initiative_decide.reject(root, Decision(barrier, "Ann", comment), names, now)
+
+
+poll = initiative_decide.poll
+
+
+def mend_workstream(root: Path, name: str) -> StepOutcome:
+    """Bring a workstream back to where it may be."""
+    return initiative_decide.mend_workstream(root, name, "Ann", NOW)

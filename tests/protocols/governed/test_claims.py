@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents.ending import end
-from acp_core.agents.identity import identify
+from acp_core.agents.processes import end, identify
 from acp_core.files import claims
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.conduct.adapters import Task, take_in_background

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.program import SpawnError
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background
 from acp_core.protocols.governed.conduct.programs import command
@@ -25,8 +25,7 @@ from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema import Runtime
 from tests.agents.support import ROOT, wait_for
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import acted, dispatch, refused
-from tests.protocols.governed.test_engine_commands import start
+from tests.protocols.governed.acting import acted, dispatch, refused, start
 
 
 def dispatched(root: Path, **runtime: Any) -> Task:

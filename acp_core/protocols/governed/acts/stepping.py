@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from acp_core.agents.budgets import caps_of
-from acp_core.agents.identity import identify
+from acp_core.agents.processes import identify
 from acp_core.model.clock import utc_now
 from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.table import SCHEMA

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from acp_core.agents.identity import identify
+from acp_core.agents.processes import identify
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.action import Action
 from acp_core.model.clock import utc_now

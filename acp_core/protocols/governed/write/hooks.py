@@ -30,8 +30,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
-from acp_core.agents import spawn
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.program import SpawnError, environment, resolve
 from acp_core.files.reading import stamp
 from acp_core.files.secrets import mask
 from acp_core.files.transaction import APPEND, Write
@@ -140,9 +139,9 @@ def _run(root: Path, hook: Hook, phase: str, payload: Object) -> Ended:
     if not hook.command:
         return Ended("skipped", message="the hook names no command")
     try:
-        program = spawn.resolve(hook.command[0], str(root))
+        program = resolve(hook.command[0], str(root))
         with payload_file(payload) as path:
-            env = spawn.environment() | variables(hook, phase, payload, path)
+            env = environment() | variables(hook, phase, payload, path)
             return _wait([program, *hook.command[1:]], root, env, hook.seconds)
     except SpawnError as error:
         return Ended("warned_failure", message=clean_line(str(error), _LONGEST))
@@ -373,9 +372,9 @@ def _answered(place: Path, hook: Hook, phase: str, payload: Object) -> Ended:
     if not hook.command:
         return Ended("blocked_failure", message="the hook names no command")
     try:
-        program = spawn.resolve(hook.command[0], str(place))
+        program = resolve(hook.command[0], str(place))
         with payload_file(payload) as path:
-            env = spawn.environment() | variables(hook, phase, payload, path)
+            env = environment() | variables(hook, phase, payload, path)
             ran = run_program([program, *hook.command[1:]], place, env, seconds, _LONGEST, path)
     except (SpawnError, OSError) as error:
         return Ended("blocked_failure", message=clean_line(str(error), _LONGEST))
