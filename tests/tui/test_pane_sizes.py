@@ -33,7 +33,7 @@ LONG = "wants a limit on the size of a session, and says which pages of the repo
 
 def shown(pilot: Pilot[Any], pane: str) -> list[str]:
     """The rows of a pane as they are on the screen, without its frame."""
-    region = pilot.app.screen.query_one(f"#pane-{pane}", "Pane").content_region
+    region = pilot.app.screen.query_one(f"#pane-{pane}").content_region
     lines = screen_lines(pilot.app)[region.y : region.bottom]
     return [line[region.x : region.right].strip("▁▂▃▄▅▆▇█▊ ") for line in lines]
 
@@ -115,9 +115,7 @@ async def test_an_empty_pane_is_one_line_and_findings_are_as_high_as_they_need(
     app = make_app(clean, folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        findings, following = (
-            screen.query_one(f"#pane-{name}", "Pane") for name in ("findings", "next")
-        )
+        findings, following = (screen.query_one(f"#pane-{name}") for name in ("findings", "next"))
         assert (findings.outer_size.height, following.outer_size.height) == (1, 1)
         assert "Findings · none" in "\n".join(screen_lines(app))
         for size in (80, 24), (120, 36):
