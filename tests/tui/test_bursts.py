@@ -23,8 +23,8 @@ from acp_tui.app import AcpApp
 from acp_tui.screens import action as action_screen
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.screens.participant import ParticipantScreen
-from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.panel_view import PanelView
 from tests.agents.live.asking import asking
 from tests.agents.support import wait_for

@@ -9,12 +9,11 @@ from textual.widgets import OptionList
 
 from acp_core import model
 from acp_core.model import Status, Target
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.screens.collaboration import CollaborationScreen, LinkScreen, is_web
-from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.document_pages import TextView
 from acp_tui.widgets.documents import Documents
-from acp_tui.widgets.pane import Pane
-from acp_tui.widgets.tab_strip import TabStrip
+from acp_tui.widgets.pane import Pane, TabStrip
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.screen import headline, make_app, open_screen, screen_lines, seen, settle, with_paths

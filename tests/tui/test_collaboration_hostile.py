@@ -13,14 +13,14 @@ from textual.pilot import Pilot
 
 from acp_core import model
 from acp_core.model.text import clean
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.pick import PickScreen
 from acp_tui.text import width
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.markdown import MarkdownPage, TooDeep, parse
+from acp_tui.widgets.pane import Tab
 from acp_tui.widgets.phase_rail import rail
-from acp_tui.widgets.tab_strip import Tab
 from tests.tui.screen import change, make_app, screen_lines, settle
 from tests.tui.support import HOSTILE, NOW, hostile_snapshot, make_snapshot
 

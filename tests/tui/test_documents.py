@@ -15,9 +15,8 @@ from acp_tui.widgets.document_pages import TextView
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
-from acp_tui.widgets.pane import PaneData
+from acp_tui.widgets.pane import PaneData, TabStrip
 from acp_tui.widgets.panel_view import narrowed
-from acp_tui.widgets.tab_strip import TabStrip
 from tests.tui.screen import TEXTS
 from tests.tui.stage import WidgetApp
 from tests.tui.support import NOW, make_snapshot

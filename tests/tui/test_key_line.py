@@ -12,7 +12,7 @@ from textual.command import CommandPalette
 from textual.widgets import Input
 
 from acp_core.model import Need
-from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.widgets.key_line import KeyLine
 from tests.tui.screen import change, make_app, open_screen, screen_lines, settle
 from tests.tui.stage import WidgetApp, until
