@@ -18,12 +18,9 @@ from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.read import initiative as read_initiative
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Pending, Run
-from acp_core.protocols.governed.rules import initiative_reconcile
+from acp_core.protocols.governed.rules import initiatives
 from acp_core.protocols.governed.rules.findings import gate_need
-from acp_core.protocols.governed.rules.initiative_reconcile import (
-    CROSSED,
-    RESYNC_FAILED,
-)
+from acp_core.protocols.governed.rules.initiatives import CROSSED, RESYNC_FAILED
 from acp_core.protocols.governed.schema import (
     APPROVE_BARRIER,
     COORDINATE,
@@ -74,7 +71,7 @@ PATIENCE = 1_800.0  # seconds that the others may wait for a workstream before i
 
 def initiative_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[Cause]:
     """Every cause, those that a human ends first."""
-    if initiative.status in (initiative_reconcile.COMPLETED, "unreadable", "absent"):
+    if initiative.status in (initiatives.COMPLETED, "unreadable", "absent"):
         return
     if initiative.status.startswith("blocked"):
         return
@@ -89,7 +86,7 @@ def _gate_causes(initiative: Initiative) -> Iterator[Cause]:
     pending = initiative.pending
     if pending is None:
         return
-    if gone := initiative_reconcile.left(initiative, pending.gate):
+    if gone := initiatives.left(initiative, pending.gate):
         yield Cause(
             "D10",
             f"The coordinator has not noticed that {', '.join(gone)} left {pending.gate}",
@@ -122,7 +119,7 @@ def _gate_causes(initiative: Initiative) -> Iterator[Cause]:
 def _unseen_causes(initiative: Initiative) -> Iterator[Cause]:
     """Workstreams that wait for the coordinator, which nobody let look at them."""
     for barrier in initiative.barriers:
-        if barrier.status in (initiative_reconcile.APPROVED, initiative_reconcile.REACHED):
+        if barrier.status in (initiatives.APPROVED, initiatives.REACHED):
             continue
         asking = [s for s in initiative.workstreams if _asks(s, barrier)]
         new = [stream.name for stream in asking if stream.name not in barrier.reached]
@@ -151,7 +148,7 @@ def _lagging_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[
     arrived = _arrivals(initiative)
     for barrier in initiative.barriers:
         waiting = [each for each in barrier.required if each in barrier.reached]
-        if barrier.status == initiative_reconcile.APPROVED or not waiting:
+        if barrier.status == initiatives.APPROVED or not waiting:
             continue
         since = min((arrived[key] for n in waiting if (key := (barrier.name, n)) in arrived),
                     default=None)  # fmt: skip

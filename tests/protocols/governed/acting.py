@@ -18,13 +18,10 @@ from acp_core.protocols.governed import collaboration
 from acp_core.protocols.governed.acts import common
 from acp_core.protocols.governed.acts.table import COMMANDS, COORDINATOR
 from acp_core.protocols.governed.collaboration import Governed as Governed
-from acp_core.protocols.governed.write import accept as accepting
-from acp_core.protocols.governed.write import decide, initiative_decide
-from acp_core.protocols.governed.write import dispatch as dispatching
-from acp_core.protocols.governed.write.accept import Accepted
+from acp_core.protocols.governed.write import decide, initiative_decide, turns
 from acp_core.protocols.governed.write.decide import Recovery
-from acp_core.protocols.governed.write.dispatch import Dispatched
 from acp_core.protocols.governed.write.initiative_decide import StepOutcome
+from acp_core.protocols.governed.write.turns import Accepted, Dispatched
 from tests.protocols.governed.making import Object
 
 governed = COMMANDS.main
@@ -81,19 +78,19 @@ def initiative_actions(root: Path | str) -> Sequence[Action]:
 
 def dispatch(root: Path, role: str | None = None, now: datetime = NOW) -> Dispatched:
     """Give out the next turn."""
-    return dispatching.dispatch(root, role, now)
+    return turns.dispatch(root, role, now)
 
 
 def accept(
     root: Path, turn: str | None = None, now: datetime = NOW, excluded: Iterable[str] = ()
 ) -> Accepted:
     """Accept the staged result."""
-    return accepting.accept(root, turn, now, excluded)
+    return turns.accept(root, turn, now, excluded)
 
 
 def correct(root: Path, turn: str | None) -> tuple[str, ...]:
     """Make the corrections that are offered."""
-    return accepting.correct(root, turn)
+    return turns.correct(root, turn)
 
 
 def approve_gate(

@@ -41,20 +41,11 @@ from acp_core.protocols.governed.read.initiative import (
     read_initiative,
     read_plan,
 )
-from acp_core.protocols.governed.rules import guard, initiative_reconcile, initiatives
-from acp_core.protocols.governed.rules.initiative_reconcile import (
-    REACHED,
-    RESYNC_FAILED,
-    failure,
-    left,
-)
+from acp_core.protocols.governed.rules import guard, initiatives
+from acp_core.protocols.governed.rules.initiatives import REACHED, RESYNC_FAILED, failure, left
 from acp_core.protocols.governed.schema import MULTI_CONFIG, Object, objects
-from acp_core.protocols.governed.write import (
-    initiative_decide,
-    initiative_init,
-    initiative_workstreams,
-    trust,
-)
+from acp_core.protocols.governed.write import hooks as write_hooks
+from acp_core.protocols.governed.write import init, initiative_decide
 from acp_core.protocols.governed.write.init import agents_of
 from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
 from acp_core.protocols.governed.write.initiative_opened import STATE, OpenedInitiative
@@ -77,7 +68,7 @@ def starting(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         refuse_agents()
         config, plan = _configuration(root, values)
-        initiative = initiative_init.prepare(root, agents_of(values.agents), plan)
+        initiative = init.prepare(root, agents_of(values.agents), plan)
         steps = tuple(Change(safe(done), "start") for done in initiative.messages)
         warnings = tuple(map(safe, initiative.warnings))
         data = facts(
@@ -90,10 +81,10 @@ def starting(context: Context, now: datetime) -> Action:
         refuse_agents()
         by, agents = who(values.by), agents_of(values.agents)
         config, plan = _configuration(root, values)
-        initiative = initiative_init.prepare(root, agents, plan)
+        initiative = init.prepare(root, agents, plan)
         if config is not None:
-            initiative_init.write_configuration(root, config)
-        done = initiative_init.create(root, by, utc_now(), agents)
+            init.write_configuration(root, config)
+        done = init.create(root, by, utc_now(), agents)
         data = facts(spec, opened.key, steps=done)
         notes, warnings = map(safe, initiative.messages), map(safe, initiative.warnings)
         said = Preview(
@@ -128,9 +119,9 @@ def _configuration(root: Path, values: Values) -> tuple[Object | None, Plan | No
         Refused: it is not sound, or there is one already.
     """
     if values.repositories:
-        barriers = values.barriers or initiative_init.DEFAULT_BARRIERS
-        wish = initiative_init.InitiativeWish(values.repositories, barriers, values.description)
-        return initiative_init.planned_initiative(root, wish)
+        barriers = values.barriers or init.DEFAULT_BARRIERS
+        wish = init.InitiativeWish(values.repositories, barriers, values.description)
+        return init.planned_initiative(root, wish)
     if values.barriers or values.description:
         raise Refused("--barrier and --description need a new configuration (--repo)")
     return None, None
@@ -246,16 +237,16 @@ def resyncing(context: Context, now: datetime) -> Action:
 def _needs_resync(opened: OpenedInitiative) -> bool:
     left = own_writes.interrupted(opened.root, own_writes.COORDINATOR_HOME)
     failed = opened.initiative.status == RESYNC_FAILED
-    return left is not None or failed or initiative_workstreams.owed_barrier(opened) is not None
+    return left is not None or failed or initiative_decide.owed_barrier(opened) is not None
 
 
 def mending(context: Context, now: datetime) -> Action:
     """Make a workstream's lost state again; offered where one is lost."""
     opened = whole(context)
-    names = initiative_workstreams.mendable(opened.opened) if opened.opened else []
+    names = initiative_decide.mendable(opened.opened) if opened.opened else []
     choice = {"choices": tuple(names), "default": names[0], "required": False} if names else {}
     steps = InitiativeSteps(
-        lambda fresh, values: initiative_workstreams.prepare_mending(
+        lambda fresh, values: initiative_decide.prepare_mending(
             fresh, values.workstream, who(values.by), utc_now()
         ),
         lambda values: initiative_decide.mend_workstream(
@@ -300,25 +291,25 @@ def trusting(context: Context, now: datetime) -> Action:
             Change(safe(hook.path), "start", safe(f"{hook.name}: {_digest(root, hook.path)}"))
             for hook in hooks
         )
-        scripts = {hook.path: trust.script_digest(root, hook.path) for hook in hooks}
+        scripts = {hook.path: write_hooks.script_digest(root, hook.path) for hook in hooks}
         data = facts(spec, opened.key, dry_run=True, scripts=scripts)
         return Preview("Allow these scripts in their present form.", changes, data=data)
 
     def perform(values: Values) -> Outcome:
         refuse_agents()
         paths = tuple(hook.path for hook in read_plan(root).hooks)
-        found = trust.trust_scripts(root, paths)
-        scripts = {path: trust.script_digest(root, path) for path in paths}
+        found = write_hooks.trust_scripts(root, paths)
+        scripts = {path: write_hooks.script_digest(root, path) for path in paths}
         said = f"{len(found)} of {len(scripts)} scripts are allowed."
         return done(spec, opened.key, said, scripts=scripts, trusted=found)
 
     hooks = opened.opened.plan.hooks if opened.opened else ()
-    unknown = any(not trust.is_script_trusted(root, each.path) for each in hooks)
+    unknown = any(not write_hooks.is_script_trusted(root, each.path) for each in hooks)
     return bound(spec, opened, preview, perform, offered=unknown)
 
 
 def _digest(root: Path, path: str) -> str:
-    seen = trust.script_digest(root, path)
+    seen = write_hooks.script_digest(root, path)
     return f"sha256 {seen[:16]}" if seen else "is missing"
 
 
@@ -350,7 +341,7 @@ def trust_hooks(values: Values) -> int:
     refuse_agents()
     root = Path(os.path.abspath(values.folder))
     hooks = read_plan(root).hooks
-    scripts = {hook.path: trust.script_digest(root, hook.path) for hook in hooks}
+    scripts = {hook.path: write_hooks.script_digest(root, hook.path) for hook in hooks}
     if not values.json:
         for hook in hooks:
             say(f"{hook.name}: {hook.path} {scripts[hook.path][:12] or 'is not there'}")
@@ -395,9 +386,7 @@ def described(initiative: Initiative) -> Object:
             }
             for stream in initiative.workstreams
         },
-        "resync_failures": [
-            each._asdict() for each in initiative_reconcile.resync_failures(initiative)
-        ]
+        "resync_failures": [each._asdict() for each in initiatives.resync_failures(initiative)]
         if blocked
         else [],
         "interrupted": left.what if left else None,
@@ -435,7 +424,7 @@ def lines(initiative: Initiative) -> Iterator[str]:
         word = barrier.status + (f"; missing: {missing}" if missing else "")
         yield f"  barrier {barrier.name} (ends {barrier.phase}): {word}"
     if initiative.status == RESYNC_FAILED:
-        for problem in initiative_reconcile.resync_failures(initiative):
+        for problem in initiatives.resync_failures(initiative):
             yield f"  resync failed: {problem.workstream} {problem.reason}"
         yield "fix this, then run: acp governed coordinator resync"
     elif initiative.pending:

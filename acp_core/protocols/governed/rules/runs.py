@@ -19,7 +19,7 @@ from acp_core.model.format import sentence_case
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import turn_files
+from acp_core.protocols.governed.read import run as read_run
 from acp_core.protocols.governed.read.existing_program import Transaction, describe_transaction
 from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Pending, Run
@@ -544,7 +544,7 @@ def check_bundles(run: Run) -> list[Trouble]:
 
 
 def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
-    name = f"{turn_files.bundle_folder(turn.id)}/ASSIGNMENT.json"
+    name = f"{read_run.bundle_folder(turn.id)}/ASSIGNMENT.json"
     path = schema.inside(run.root, name)
     if path is None:
         return
@@ -569,16 +569,16 @@ def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
 
 def _manifest(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
     """Files of the bundle that are not as the manifest says."""
-    home = turn_files.bundle_folder(turn.id)
-    manifest = turn_files.read_manifest(run.root, turn.id)
-    document = f"{home}/{turn_files.MANIFEST}"
+    home = read_run.bundle_folder(turn.id)
+    manifest = read_run.read_manifest(run.root, turn.id)
+    document = f"{home}/{read_run.MANIFEST}"
     if manifest.reason and not manifest.missing:
         message = f"The manifest of {turn.id} cannot be read: {schema.why(manifest.reason)}"
         yield Trouble("BUNDLE", _WARNING, message, document=document)
         return
     remedy = "Reassign the turn: its prompt has changed."
-    for each in turn_files.bundle_differences(run.root, turn.id, turn.raw.get(turn_files.MARK)):
-        outside = each.what == turn_files.OUTSIDE
+    for each in read_run.bundle_differences(run.root, turn.id, turn.raw.get(read_run.MARK)):
+        outside = each.what == read_run.OUTSIDE
         said = each.sentence(home)
         yield Trouble(
             "BUNDLE", _ERROR if outside else _WARNING, f"{sentence_case(said)}.", remedy,

@@ -11,15 +11,11 @@ from acp_core import model
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed.matters import initiative_waiting, run_waiting
 from acp_core.protocols.governed.read import existing_program
-from acp_core.protocols.governed.read.gates import lacking
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
-from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.read.run import Run, lacking
 from acp_core.protocols.governed.rules import findings
 from acp_core.protocols.governed.rules.findings import Trouble
-from acp_core.protocols.governed.rules.initiative_reconcile import (
-    ledger_actor,
-    ledger_sentence,
-)
+from acp_core.protocols.governed.rules.initiatives import ledger_actor, ledger_sentence
 from acp_core.protocols.governed.schema import (
     APPROVE_BARRIER,
     START,
@@ -32,10 +28,8 @@ from acp_core.protocols.governed.schema import (
     plain,
     status_called,
 )
-from acp_core.protocols.governed.view import panels
 from acp_core.protocols.governed.view import run as view_run
-from acp_core.protocols.governed.view.panels import shown_time
-from acp_core.protocols.governed.view.run import LogEvent, entered
+from acp_core.protocols.governed.view.run import LogEvent, entered, shown_time
 
 _MADE = re.compile(r"super_run_[0-9a-f]{12}\Z")
 
@@ -98,8 +92,8 @@ def initiative_snapshot(
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
         obstacles=obstacles,
-        panels=(*panels.initiative_outcome(initiative), *initiative_panels(initiative)),
-        outcome=panels.PANELS_OF_INITIATIVE,
+        panels=(*view_run.initiative_outcome(initiative), *initiative_panels(initiative)),
+        outcome=view_run.PANELS_OF_INITIATIVE,
         parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
         started=record.created_at,
         changed=record.updated_at or (events[-1].at if events else None),

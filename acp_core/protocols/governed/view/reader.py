@@ -14,7 +14,8 @@ from acp_core.files.reading import Stamp, just_changed, stamp
 from acp_core.model.past import TrackedFile
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import existing_program, turn_files
+from acp_core.protocols.governed.read import existing_program
+from acp_core.protocols.governed.read import run as run_module
 from acp_core.protocols.governed.read.initiative import (
     OWN,
     Initiative,
@@ -129,7 +130,7 @@ class Reader:
             f"{turn.id}/{path.name}": path
             for turn in run.turns
             if turn.running or turn.lost
-            for path in turn_files.program_logs(self._root, str(turn.raw.get("turn_id")))
+            for path in run_module.program_logs(self._root, str(turn.raw.get("turn_id")))
         }
         documents = self._documents(self._run_files()) + self._outputs()
         return run_snapshot(run, self._key, now, self.troubles, documents, obstacles)

@@ -1,32 +1,53 @@
-"""A governed run as a Snapshot; and what initiatives show in the same way: the rail, findings, logs."""
+"""A governed run as a Snapshot with its panels; and what initiatives show in the same way.
+
+Budgets, policies, time limits, delegations, parallel turns, decisions for the whole repository and
+open escalations are shown as limits; acp itself acts on none of them but the attempts of a turn.
+Source: the shapes that the existing program writes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from acp_core import model
+from acp_core.model.format import age, dated
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.matters import idle_since, run_waiting
-from acp_core.protocols.governed.read.gates import gates
+from acp_core.protocols.governed.read.initiative import Initiative, Workstream
 from acp_core.protocols.governed.read.own_writes import interrupted
-from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
+from acp_core.protocols.governed.read.run import (
+    AT_WORK,
+    BY_A_HUMAN,
+    MET,
+    ActiveTurn,
+    Objection,
+    Run,
+    gates_of_run,
+)
 from acp_core.protocols.governed.rules import findings
 from acp_core.protocols.governed.rules.findings import Trouble, staged_key
+from acp_core.protocols.governed.rules.results import SEVERITIES
 from acp_core.protocols.governed.schema import (
     YOU,
+    AcceptedTurn,
+    Budget,
+    Config,
+    Escalation,
     LedgerLine,
     Loaded,
     Log,
+    RepoDecision,
     Role,
     RunEvent,
+    RunState,
     decode,
+    plain,
 )
-from acp_core.protocols.governed.view import panels
-from acp_core.protocols.governed.view.panels import TONES
 
 RECHECK = timedelta(seconds=5)
 
@@ -78,12 +99,12 @@ def run_snapshot(
         next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),
         events=events,
         documents=documents,
-        gates=gates(run),
+        gates=gates_of_run(run),
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
         obstacles=obstacles,
-        panels=(*panels.run_outcome(run), *panels.run_panels(run, now)),
-        outcome=panels.PANELS_OF_RUN,
+        panels=(*run_outcome(run), *run_panels(run, now)),
+        outcome=PANELS_OF_RUN,
         since=record.phase_entered_at,
         started=record.created_at,
         changed=events[-1].at if events else None,
@@ -233,6 +254,7 @@ def _log_events(run: Run) -> list[LogEvent]:
 # --- what runs and initiatives show alike: the rail, findings, the logs
 
 LOST = "its state is lost."
+
 """The headline of what had begun, and has no state any more."""
 
 _STATUS = {
@@ -244,6 +266,7 @@ _STATUS = {
 }
 
 _YOURS = ("operator_escalated", "escalation_resolved", "conflict_resolution_selected")
+
 """Lines of the existing program that name nobody, and tell what a human did."""
 
 
@@ -374,3 +397,373 @@ def ledger_events(file: str, log: Log) -> list[LogEvent]:
         who = line.who or (YOU if kind in _YOURS else "")
         events.append(LogEvent(file, number, kind, who, line.at, summary))
     return events
+
+
+_MOST = 500  # rows of a panel: the latest
+
+
+def run_panels(run: Run, now: datetime) -> tuple[model.Panel, ...]:
+    """All panels of a run as of ``now``, the most pressing first; those that are empty come last."""
+    found = (_gate(run), _turns(run, now), _objections(run), _decisions(run), limits(run))
+    return tuple(sorted(found, key=lambda panel: not panel.rows))
+
+
+def shown_time(at: datetime | None) -> str:
+    """A time as the panels show it, in local time."""
+    return dated(at) if at else ""
+
+
+def _gate(run: Run) -> model.Panel:
+    rows = []
+    pending = run.pending
+    if pending is not None:
+        asked_by = (each for each in reversed(run.accepted) if each.turn_id == pending.turn)
+        turn = next(asked_by, AcceptedTurn())
+        objections = [o for o in run.objections if o.open]
+        about = (
+            ("gate", pending.gate),
+            ("from", pending.phase),
+            ("to", pending.to or "completed"),
+            ("requested by", f"{turn.role} {pending.turn}".strip()),
+            ("summary", turn.summary),
+            ("verification", turn.verification),
+            ("evidence", turn.evidence),
+            ("open objections", ", ".join(o.id for o in objections) or "none"),
+        )
+        rows = [model.Row(cells, tone=model.Tone.REVIEW) for cells in about]
+        rows += [
+            model.Row(
+                (MET[gate.met], f"{gate.label}: {gate.evidence}".rstrip(": ")),
+                tone=model.Tone.PASS if gate.met else model.Tone.REVISE,
+                target=model.Target(document=gate.document),
+            )
+            for gate in gates_of_run(run)
+            if not gate.label.endswith(BY_A_HUMAN)
+        ]
+    return model.Panel(
+        "gate", "Pending gate", "table", ("item", "value"), tuple(rows), "No pending gate."
+    )
+
+
+def _turns(run: Run, now: datetime) -> model.Panel:
+    rows = tuple(
+        model.Row(
+            (t.role, t.status.replace("_", " "), age(t.since, now), str(t.attempt),
+             "staged" if t.staged else "nothing yet",
+             shown_time(t.since), shown_time(t.deadline), t.id),
+            tone=model.Tone.BLOCKED if t.status in ("conflicted", "failed") else model.Tone.OTHER,
+            ages=((2, t.since),) if t.since else (),
+        )
+        for t in run.turns
+    )  # fmt: skip
+    columns = ("role", "status", "age", "attempt", "result", "since", "deadline", "turn")
+    return model.Panel("turns", "Active turns", "table", columns, rows, "No active turns.")
+
+
+def _objections(run: Run) -> model.Panel:
+    rows = tuple(
+        model.Row(
+            (o.id, o.severity, plain(o.status), o.statement, o.raised_by, shown_time(o.raised_at),
+             "" if o.status == "raised" else o.changed_by, shown_time(o.changed_at)),
+            checked=not o.open,
+            tone=model.Tone.REVIEW if o.open else model.Tone.PASS,
+        )
+        for o in sorted(run.objections, key=_pressing)[:_MOST]
+    )  # fmt: skip
+    columns = ("id", "severity", "status", "statement", "raised by", "at", "changed by", "at last")
+    return model.Panel(
+        "objections", "Objections", "table", columns, rows, "No objections.", disagreement=True
+    )
+
+
+def _pressing(objection: Objection) -> tuple[bool, int]:
+    """Open ones first, the most severe of them on top."""
+    severe = objection.severity in SEVERITIES
+    return not objection.open, -SEVERITIES.index(objection.severity) if severe else 0
+
+
+def _outcome(line: LedgerLine) -> str:
+    """What a line says of something that is no decision of a turn."""
+    said = line.comment or line.reason or line.statement or "".join(line.reasons[:1])
+    if not said and line.conflicts:
+        return clean_line(f"both changed {', '.join(line.conflicts[:10])}")
+    return said or line.escalation
+
+
+def _decisions(run: Run) -> model.Panel:
+    rows = []
+    for number, value in run.ledger.lines[-_MOST:]:
+        line = decode(LedgerLine, value)
+        at = shown_time(line.at)
+        if line.kind:
+            about = line.gate_id or line.objection_id or line.turn_id or line.blocked_on
+            cells = (about, plain(line.kind), line.who, line.phase, _outcome(line), "", at)
+            tone = TONES.get(line.kind, model.Tone.OTHER)
+        else:
+            cells = (line.id, line.category, line.role, line.phase, line.statement,
+                     line.rationale, at)  # fmt: skip
+            tone = model.Tone.DECIDE
+        target = model.Target(document=schema.LEDGER, line=number)
+        rows.append(model.Row(cells, tone=tone, target=target))
+    columns = ("id", "what", "by", "phase", "statement", "rationale", "at")
+    return model.Panel(
+        "decisions", "Decision ledger", "table", columns, tuple(rows), "No decisions yet."
+    )
+
+
+OUTCOME = "outcome"
+
+PANELS_OF_RUN = (OUTCOME, "decisions", "objections")
+
+PANELS_OF_INITIATIVE = (OUTCOME, "governance", "decisions")
+
+_MOST_GATES = 50  # decisions about gates that are listed
+
+_MOST_FILES = 50
+
+_FILES_WIDTH = 400  # characters of the list of files
+
+
+def run_outcome(run: Run) -> tuple[model.Panel, ...]:
+    """The outcome of a completed run: its last result, its gates, what is left open; else nothing."""
+    if run.status != "completed":
+        return ()
+    rows = (
+        *_result(run), *_approvals(run), *_left_open(run), *_final_gate(run), *_changed(run),
+    )  # fmt: skip
+    return (model.Panel(OUTCOME, "Outcome", "table", ("item", "outcome"), rows),)
+
+
+def initiative_outcome(initiative: Initiative) -> tuple[model.Panel, ...]:
+    """The outcome of a completed initiative, workstream by workstream; else nothing."""
+    if initiative.status != "completed":
+        return ()
+    rows = [_workstream(each) for each in initiative.workstreams]
+    rows += [
+        model.Row(
+            (f"gate {barrier.name}", plain(barrier.status), barrier.comment),
+            tone=model.Tone.PASS,
+        )
+        for barrier in initiative.barriers
+    ]
+    columns = ("workstream", "status", "last accepted result")
+    return (model.Panel(OUTCOME, "Outcome", "table", columns, tuple(rows)),)
+
+
+def _result(run: Run) -> Iterator[model.Row]:
+    last = next(reversed(run.accepted), AcceptedTurn())
+    if last.summary:
+        yield model.Row(("Result", last.summary), tone=model.Tone.DONE)
+    if last.verification or last.evidence:
+        said = ": ".join(filter(None, (last.verification, last.evidence)))
+        yield model.Row(("Verification", said))
+
+
+def _approvals(run: Run) -> Iterator[model.Row]:
+    """The gates that a person approved, oldest first."""
+    approved = (each for each in run.ledger.lines if each.value.get("type") == "gate_approved")
+    for line in list(approved)[-_MOST_GATES:]:
+        each = decode(LedgerLine, line.value)
+        by = f" by {each.who}" if each.who else ""
+        at = f", {shown_time(each.at)}" if each.at else ""
+        comment = f": {each.comment}" if each.comment else ""
+        said = f"{each.gate_id} approved{by}{at}{comment}"
+        target = model.Target(document=schema.LEDGER, line=line.number)
+        yield model.Row(("Gate", said), tone=model.Tone.PASS, target=target)
+
+
+def _final_gate(run: Run) -> Iterator[model.Row]:
+    """What the gate that ends the last phase demands, as the files are now."""
+    for gate in gates_of_run(run):
+        if not gate.label.endswith(BY_A_HUMAN):
+            tone = model.Tone.PASS if gate.met else model.Tone.REVISE
+            said = MET[gate.met] + (f": {gate.evidence}" if gate.evidence else "")
+            target = model.Target(document=gate.document)
+            yield model.Row((gate.label, said), tone=tone, target=target)
+
+
+def _left_open(run: Run) -> Iterator[model.Row]:
+    left = [each for each in run.objections if each.open]
+    if not left:
+        yield model.Row(("Open objections", "none"))
+    for each in left:
+        said = f"{each.id}, {each.severity}: {each.statement}"
+        yield model.Row(("Open objection", said), tone=model.Tone.REVIEW)
+
+
+def _changed(run: Run) -> Iterator[model.Row]:
+    """The files that accepted turns changed."""
+    changed = (each.observed_files or each.files for each in run.accepted)
+    files = list(dict.fromkeys(name for each in changed for name in each))
+    if files:
+        more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
+        yield model.Row(("Files", clean_line(", ".join(files[:_MOST_FILES]), _FILES_WIDTH) + more))
+
+
+def _workstream(stream: Workstream) -> model.Row:
+    last = next(reversed(stream.run.accepted), AcceptedTurn()) if stream.run else AcceptedTurn()
+    checked = f" (verification: {last.verification})" if last.verification else ""
+    done = stream.status == "completed"
+    tone = model.Tone.DONE if done else model.Tone.BLOCKED
+    return model.Row((stream.name, plain(stream.status), last.summary + checked), tone=tone)
+
+
+_MOST_LIMITS = 200  # rows of one kind
+
+
+def limits(run: Run) -> model.Panel:
+    """The panel, a row for each limit and for each thing that waits."""
+    config, state = run.settings, run.record
+    rows = [
+        *_escalations(run.root),
+        *_budget(config.budget, state),
+        *_rules(config),
+        *_policies(config),
+        *_parallel(config),
+        *_delegations(state),
+        *_repo_decisions(run.root),
+    ]
+    columns = ("item", "value", "about")
+    return model.Panel(
+        "limits", "Limits", "table", columns, tuple(rows[: 3 * _MOST_LIMITS]), "No limits."
+    )
+
+
+def _budget(budget: Budget, state: RunState) -> Iterator[model.Row]:
+    spent, most = state.spent, budget.of_run
+    if most or (spent and spent != "0"):
+        of = f"{spent or '0'} of {most} USD" if most else f"{spent} USD"
+        over = budget.on_exceed.replace("_", " ")
+        yield model.Row(("spent", of, f"when used up: {over}" if over else ""))
+    if budget.of_turn:
+        yield model.Row(("of one turn", f"{budget.of_turn} USD", ""))
+    for turn, held in list(state.budget_reservations.items())[:_MOST_LIMITS]:
+        about = f"{held.role} {_line(turn)}".strip()
+        yield model.Row(("reserved", f"{held.reserved or '?'} USD", about))
+
+
+def _rules(config: Config) -> Iterator[model.Row]:
+    if (most := config.max_turn_retries) is not None:
+        yield model.Row(("attempts of a turn", _line(str(most)), "then the run is blocked"))
+    if config.mandatory_objections:
+        yield model.Row(("objections", "mandatory", "every role raises at least one"))
+    for phase, route in list(config.routing.items())[:_MOST_LIMITS]:
+        if (minutes := route.timeout_minutes) is not None:
+            about = _line(f"{phase} {route.timeout_action}".strip())
+            yield model.Row(("time of a turn", _line(f"{minutes} min"), about))
+    for name, value in list(config.timeouts.items())[:_MOST_LIMITS]:
+        yield model.Row(("time limit", _value(value), _line(name)))
+
+
+def _policies(config: Config) -> Iterator[model.Row]:
+    for policy in config.policies[:_MOST_LIMITS]:
+        yield model.Row(("policy", policy.action, f"{policy.name}: {_value(policy.raw)}"))
+    for kind, approval in (
+        ("phase transitions", config.phase_approval),
+        ("run completion", config.completion_approval),
+    ):
+        if usual := approval.default or approval.action:
+            yield model.Row(("approval", plain(usual), kind))
+        for rule in approval.rules[:_MOST_LIMITS]:
+            moved = f"{rule.from_phase} → {rule.to_phase}"
+            yield model.Row(("approval", plain(rule.action), moved))
+
+
+def _parallel(config: Config) -> Iterator[model.Row]:
+    for phase, route in list(config.routing.items())[:_MOST_LIMITS]:
+        if (most := route.max_concurrent_turns) > 1:
+            yield model.Row(
+                ("turns at once", _line(str(most)), f"{_line(phase)}; acp gives out one")
+            )
+
+
+def _delegations(state: RunState) -> Iterator[model.Row]:
+    for each in state.delegations[:_MOST_LIMITS]:
+        about = f"{each.id} {each.parent_role or '?'} to {each.to_role}: {each.charter}".strip()
+        yield model.Row(("delegation", each.status or "queued", about))
+    if review := state.pending_delegation_review:
+        yield model.Row(("delegation", "waits for its review", _value(review)))
+
+
+def _escalations(root: Path) -> Iterator[model.Row]:
+    """Escalations to a human that nobody has resolved."""
+    waiting: dict[str, tuple[int, Escalation]] = {}
+    for line in _log(root, schema.ESCALATIONS).lines:
+        each = decode(Escalation, line.value)
+        if line.value.get("kind") == "raised":
+            waiting[each.id] = (line.number, each)
+        else:
+            waiting.pop(each.id, None)
+    for at, each in list(waiting.values())[:_MOST_LIMITS]:
+        yield model.Row(
+            ("escalation", plain(each.type) or "open", f"{each.id}: {each.detail}"),
+            tone=model.Tone.BLOCKED,
+            target=model.Target(document=schema.ESCALATIONS, line=at),
+        )
+
+
+def _repo_decisions(root: Path) -> Iterator[model.Row]:
+    for line in _log(root, schema.REPO_DECISIONS).lines[-_MOST_LIMITS:]:
+        decision = decode(RepoDecision, line.value)
+        about = f"{decision.id}: {decision.statement}"
+        yield model.Row(
+            ("for all runs", decision.status or "holds", about),
+            tone=model.Tone.DECIDE,
+            target=model.Target(document=schema.REPO_DECISIONS, line=line.number),
+        )
+
+
+def _log(root: Path, name: str) -> schema.Log:
+    path = schema.inside(root, name)
+    return schema.read_log(path) if path else schema.Log(())
+
+
+def _line(text: str) -> str:
+    return clean_line(text, 200)
+
+
+def _value(value: object) -> str:
+    try:
+        return _line(json.dumps(value, ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return "?"
+
+
+TONES = {
+    "gate_failure": model.Tone.REVISE,
+    "gate_pending": model.Tone.REVIEW,
+    "gate_approved": model.Tone.PASS,
+    "gate_rejected": model.Tone.REVISE,
+    "gate_failed": model.Tone.REVISE,
+    "phase_entered": model.Tone.PASS,
+    "turn_rejected": model.Tone.REVISE,
+    "acceptance_failed": model.Tone.REVISE,
+    "turn_conflicted": model.Tone.BLOCKED,
+    "turn_start_failed": model.Tone.BLOCKED,
+    "run_blocked": model.Tone.BLOCKED,
+    "run_completed": model.Tone.DONE,
+    "run_started": model.Tone.START,
+    "run_initialized": model.Tone.START,
+    "turn_dispatched": model.Tone.START,
+    "turn_accepted": model.Tone.ACCEPT,
+    "acceptance_projection": model.Tone.ACCEPT,
+    "decision": model.Tone.DECIDE,
+    "objection_raised": model.Tone.REVIEW,
+    "objection_status": model.Tone.REVIEW,
+    "barrier_reached": model.Tone.REVIEW,
+    "barrier_approved": model.Tone.PASS,
+    "barrier_rejected": model.Tone.REVISE,
+    "barrier_transition": model.Tone.PASS,
+    "phase_transition_approved": model.Tone.PASS,
+    "initiative_started": model.Tone.START,
+    "workstream_linked": model.Tone.START,
+    "workstream_at_barrier": model.Tone.ACCEPT,
+    "workstream_failed": model.Tone.BLOCKED,
+    "workstream_recovered": model.Tone.PASS,
+    "workstream_mended": model.Tone.PASS,
+    "coordinator_mended": model.Tone.PASS,
+    "resync": model.Tone.PASS,
+    "resync_failed": model.Tone.BLOCKED,
+    "barrier_crossed": model.Tone.BLOCKED,
+    "super_run_completed": model.Tone.DONE,
+}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import prompts, schema
-from acp_core.protocols.governed.read import gates, own_writes, repository, turn_files
+from acp_core.protocols.governed.read import own_writes, repository, run
 from acp_core.protocols.governed.read.own_writes import JOURNAL, RUN_HOME, interrupted
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import Object, obj, objects, text
@@ -34,7 +34,6 @@ from acp_core.protocols.governed.state import (
     unblocked,
 )
 from acp_core.protocols.governed.write import hooks, restore
-from acp_core.protocols.governed.write.accept import judge, reserved_changed, take_as_they_are
 from acp_core.protocols.governed.write.opened import (
     Opened,
     Recovered,
@@ -49,6 +48,7 @@ from acp_core.protocols.governed.write.opened import (
     write,
 )
 from acp_core.protocols.governed.write.restore import Restored, restored
+from acp_core.protocols.governed.write.turns import judge, reserved_changed, take_as_they_are
 
 
 def unmet(opened: Opened, request: Request) -> tuple[str, ...]:
@@ -57,9 +57,9 @@ def unmet(opened: Opened, request: Request) -> tuple[str, ...]:
     Raises:
         Refused: whether they hold cannot be found out now.
     """
-    verification = gates.latest_verification(opened.run)
-    found = gates.predicates(opened.root, opened.config, request.gate, verification)
-    if doubt := gates.unknown(found):
+    verification = run.latest_verification(opened.run)
+    found = run.predicates(opened.root, opened.config, request.gate, verification)
+    if doubt := run.unknown(found):
         raise Refused(doubt)
     return tuple(f"{p.name}: {p.reason}" for p in found if not p.met)
 
@@ -144,7 +144,7 @@ def rejecting_turn(
     """What rejecting a turn writes. Writes nothing. Raises as `reject_turn`."""
     turn = active_turn(opened.state, turn_id)
     id = turn["turn_id"]
-    if turn_files.is_program_running(opened.root, id):
+    if run.is_program_running(opened.root, id):
         raise Refused(
             f"the program of {text(turn, 'assigned_role', 80)} is still running: stop it first"
         )
@@ -201,10 +201,10 @@ def unblocking(
     more: list[Write] = []
     if drop_turn:
         for id in turns_of(opened.state):
-            if turn_files.is_program_running(opened.root, id):
+            if run.is_program_running(opened.root, id):
                 raise Refused(f"the program of the turn {id} is still running: stop it first")
             more += removing(opened.root, f"{prompts.STAGING}/{id}")
-            more += removing(opened.root, turn_files.bundle_folder(id))
+            more += removing(opened.root, run.bundle_folder(id))
     return move, more
 
 

@@ -3,7 +3,8 @@
 A program gets a payload file and environment variables, must end with code 0, and is ended at its
 timeout; an address gets the payload by POST. How each ended stands in `HOOK_AUDIT`; the run goes on
 either way. Hooks run after what they are told of was written, once; a command that is killed in
-between runs none. None runs before a human has allowed it (see `trust`).
+between runs none. None runs before a human has seen and allowed it; what was seen is remembered by
+its content in acp's own folder, and a script of an initiative that changed since is not run.
 
 A hook that may stop an act gets its payload as JSON on the standard input (or by POST) and answers
 with one JSON object, ``{"verdict": "allow" | "warn" | "block", "message": ...}``. One that fails,
@@ -15,6 +16,7 @@ existing program's hooks.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -32,13 +34,21 @@ from urllib.parse import urlsplit
 
 from acp_core.agents import spawn
 from acp_core.agents.spawn import SpawnError
-from acp_core.files.reading import stamp
+from acp_core.files import atomic
+from acp_core.files.locked import locked_folder
+from acp_core.files.reading import Unreadable, read_bounded, stamp
 from acp_core.files.secrets import mask
 from acp_core.files.transaction import APPEND, Write
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
+from acp_core.person import paths as places
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import trust
+from acp_core.protocols.governed.read import run
+from acp_core.protocols.governed.read.run import (
+    asked_permissions,
+    permissions_fingerprint,
+    trusted_file,
+)
 from acp_core.protocols.governed.schema import (
     HOOK_AUDIT,
     MOST_HOOKS,
@@ -79,7 +89,7 @@ def fire(root: str | Path, phase: str, details: Object) -> list[str]:
     wanted = [each for each in hooks[:MOST_HOOKS] if not is_asked(phase, each)]
     if not wanted or os.environ.get(OPERATION_MARK):
         return []
-    allowed = trust.is_trusted(place)
+    allowed = run.is_trusted(place)
     payload = payload_of(place, phase, details)
     messages, lines = [], []
     for hook in wanted:
@@ -217,7 +227,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 # --- running the program of a hook: its payload, its timeout, and nothing left behind
 
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+
 _TAIL = 4_000  # bytes of what it printed that are looked at
+
 _MOST = 1 << 20  # bytes of its standard output that are kept
 
 
@@ -317,6 +329,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 # --- hooks that are asked before an act, and may stop it
 
 VERDICTS = ("allow", "warn", "block")
+
 _OWN = (schema.STATE, schema.HISTORY, schema.LEDGER)
 
 
@@ -343,7 +356,7 @@ def _one(place: Path, phase: str, hook: Hook, payload: Object) -> list[str]:
     name = hook.name or "hook"
     if os.environ.get(OPERATION_MARK):
         raise Refused(f"the hook {name} must run first ({phase}), but not within a turn")
-    if not trust.is_trusted(place):
+    if not run.is_trusted(place):
         raise Refused(
             f"the hook {name} must run first ({phase}); allow it: acp governed trust {place}"
         )
@@ -414,3 +427,66 @@ def _judged(answer: bytes, code: int) -> Ended:
         )
     action = {"allow": "continued", "warn": "warned", "block": "blocked"}[verdict]
     return Ended(action, code, message=text(value, "message", _LONGEST), verdict=verdict)
+
+
+def trust_run(root: Path) -> list[str]:
+    """Allow what the configuration asks for, as it stands; returns what that is.
+
+    Raises:
+        OSError: it cannot be remembered.
+    """
+    config = schema.read_object(root / schema.CONFIG).value
+    place = trusted_file()
+    atomic.private_folder(place.parent)
+    with locked_folder(str(place.parent)):
+        known = schema.read_object(place).value
+        known[os.path.realpath(root)] = permissions_fingerprint(root, config)
+        atomic.replace(place, (json.dumps(known, indent=1) + "\n").encode())
+    return asked_permissions(config)
+
+
+_LARGEST = 4 << 20  # bytes of a script
+
+
+def is_script_trusted(root: Path, path: str) -> bool:
+    """Whether a script of the initiative is, as it stands, what a human let run."""
+    seen = script_digest(root, path)
+    return bool(seen) and _known(root).get(path) == seen
+
+
+def trust_scripts(root: Path, paths: Iterator[str] | tuple[str, ...]) -> list[str]:
+    """Let these scripts run, as they stand; returns those that are there.
+
+    Raises:
+        OSError: it cannot be remembered.
+    """
+    place = _place()
+    atomic.private_folder(place.parent)
+    found = {path: seen for path in paths if (seen := script_digest(root, path))}
+    with locked_folder(str(place.parent)):
+        known = schema.read_object(place).value
+        known[_key(root)] = {**schema.obj(known, _key(root)), **found}
+        atomic.replace(place, json.dumps(known, indent=1).encode())
+    return list(found)
+
+
+def script_digest(root: Path, path: str) -> str:
+    """The SHA-256 of a script inside of the initiative, "" where there is none."""
+    inside = schema.inside(root, path)
+    if inside is None:
+        return ""
+    with contextlib.suppress(Unreadable):
+        return hashlib.sha256(read_bounded(inside, _LARGEST)).hexdigest()
+    return ""
+
+
+def _known(root: Path) -> schema.Object:
+    return schema.obj(schema.read_object(_place()).value, _key(root))
+
+
+def _key(root: Path) -> str:
+    return os.path.realpath(root)
+
+
+def _place() -> Path:
+    return places.state_folder() / "governed" / "trusted.json"

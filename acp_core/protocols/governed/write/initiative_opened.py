@@ -33,12 +33,7 @@ from acp_core.protocols.governed.read.initiative import (
     read_plan,
 )
 from acp_core.protocols.governed.rules import guard
-from acp_core.protocols.governed.rules.initiative_reconcile import (
-    Seen,
-    inspect,
-    stamped,
-    super_run_id,
-)
+from acp_core.protocols.governed.rules.initiatives import Seen, inspect, stamped, super_run_id
 from acp_core.protocols.governed.schema import (
     CoordinatorLine,
     LedgerLine,
@@ -49,7 +44,7 @@ from acp_core.protocols.governed.schema import (
     text,
 )
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write import hooks, trust
+from acp_core.protocols.governed.write import hooks
 from acp_core.protocols.governed.write import opened as write_opened
 from acp_core.protocols.kit.guard import check
 
@@ -467,7 +462,7 @@ def _run_hook(opened: OpenedInitiative, hook: Hook, line: Line) -> HookEnded:
     script = schema.inside(opened.root, hook.path)
     if script is None or not script.is_file():
         return HookEnded("not run", detail=f"no script {clean_line(hook.path, 200)}")
-    if not trust.is_script_trusted(opened.root, hook.path):
+    if not hooks.is_script_trusted(opened.root, hook.path):
         return HookEnded("not run", detail="not allowed yet: acp governed coordinator trust")
     began = time.monotonic()
     try:
