@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.protocols.governed.read.own_writes import SEAL
-from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
 from tests.protocols.governed import making
-from tests.protocols.governed.acting import acted
+from tests.protocols.governed.acting import acted, approve_barrier
 from tests.protocols.governed.making import Object
 from tests.support.examples import MEMORY
 
@@ -155,4 +154,4 @@ def all_ask(root: Path, names: tuple[str, ...] = NAMES) -> None:
 
 def approve(root: Path, barrier: str = "") -> StepOutcome:
     """Ann approves."""
-    return initiative_decide.approve(root, Decision(barrier, "Ann", "All agreed."), NOW)
+    return approve_barrier(root, Decision(barrier, "Ann", "All agreed."), NOW)

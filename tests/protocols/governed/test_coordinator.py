@@ -16,8 +16,10 @@ from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import (
     acted,
     coordinator,
+    mend_workstream,
     open_folder,
     refused,
+    reject_barrier,
     seen,
     step,
     synchronise,
@@ -154,12 +156,10 @@ def test_a_rejection_sends_back_who_is_named(tmp_path: Path) -> None:
     multi.all_ask(tmp_path)
     step(tmp_path)
     with pytest.raises(Refused, match="needs a comment"):
-        initiative_decide.reject(tmp_path, Decision("", "Ann", " "), [], NOW)
+        reject_barrier(tmp_path, Decision("", "Ann", " "), [], NOW)
     with pytest.raises(Refused, match="no workstream 'nobody'"):
-        initiative_decide.reject(tmp_path, Decision("", "Ann", "No."), ["nobody"], NOW)
-    initiative_decide.reject(
-        tmp_path, Decision("", "Ann", "Tokens expire too late."), ["gateway"], NOW
-    )
+        reject_barrier(tmp_path, Decision("", "Ann", "No."), ["nobody"], NOW)
+    reject_barrier(tmp_path, Decision("", "Ann", "Tokens expire too late."), ["gateway"], NOW)
     run = state(tmp_path, "gateway")
     assert (run["status"], run["phase"], run["next_recommended_role"]) == (
         "active", "planning", "pm"
@@ -328,7 +328,7 @@ def test_a_lost_state_past_a_barrier_is_made_again(tmp_path: Path) -> None:
     approve(tmp_path)
     good = state(tmp_path, "web")
     (tmp_path / "web/.agentxchain/state.json").write_text("")
-    initiative_decide.mend_workstream(tmp_path, "web", "Ann", NOW)
+    mend_workstream(tmp_path, "web", "Ann", NOW)
     made = state(tmp_path, "web")
     assert (made["phase"], made["status"]) == ("implementation", "active")
     assert made["barrier_approvals"] == good["barrier_approvals"]
@@ -342,7 +342,7 @@ def test_a_history_that_is_damaged_too_makes_no_state(tmp_path: Path) -> None:
     for name in ("state.json", "history.jsonl"):
         (tmp_path / "web/.agentxchain" / name).write_text("{")
     with pytest.raises(Refused, match=r"history.jsonl: is not valid JSON"):
-        initiative_decide.mend_workstream(tmp_path, "web", "Ann", NOW)
+        mend_workstream(tmp_path, "web", "Ann", NOW)
 
 
 def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: Path) -> None:

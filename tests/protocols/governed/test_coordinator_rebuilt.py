@@ -17,6 +17,7 @@ from tests.protocols.governed.acting import (
     initiative_actions,
     open_folder,
     refused,
+    reject_barrier,
     seen,
     step,
 )
@@ -63,7 +64,7 @@ def crossed(root: Path) -> None:
 
 def rejected(root: Path) -> None:
     gate_open(root)
-    initiative_decide.reject(root, initiative_decide.Decision("", "Ann", "No test"), ["web"], NOW)
+    reject_barrier(root, initiative_decide.Decision("", "Ann", "No test"), ["web"], NOW)
 
 
 def resync_failed(root: Path) -> None:

@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.past import PastTurn
-from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.cli.support import Acp
 from tests.protocols.governed import house, making, multi
-from tests.protocols.governed.acting import Governed, open_folder, step, synchronise
+from tests.protocols.governed.acting import (
+    Governed,
+    approve_barrier,
+    open_folder,
+    reject_barrier,
+    step,
+    synchronise,
+)
 
 Told = tuple[str, str, int, str]
 
@@ -48,11 +54,11 @@ def test_from_the_start_past_a_rejected_and_an_approved_barrier(tmp_path: Path) 
     step(root, now())
     arrived = [(n, "planning", 1, "workstream_at_barrier") for n in ("web", "auth", "gateway")]
     assert turns(root) == [*arrived, ("you", "planning", 1, "")]
-    initiative_decide.reject(root, Decision("plan-sync", "Ann", "No test plan."), ["web"], now())
+    reject_barrier(root, Decision("plan-sync", "Ann", "No test plan."), ["web"], now())
     rejected = ("you", "planning", 1, "barrier_rejected")
     assert turns(root) == [*arrived, rejected, ("web", "planning", 2, "")]
     multi.asks(root, "web")
-    initiative_decide.approve(root, Decision("", "Ann", "Agreed."), now())
+    approve_barrier(root, Decision("", "Ann", "Agreed."), now())
     there = ("web", "planning", 2, "workstream_at_barrier")
     approved = ("you", "planning", 2, "barrier_approved")
     assert turns(root) == [
@@ -71,7 +77,7 @@ def test_you_are_waited_for_until_a_failed_resync_is_mended(tmp_path: Path) -> N
     path = root / "web/.agentxchain/state.json"
     sound = path.read_bytes()
     path.write_bytes(b'{"status":')
-    initiative_decide.approve(root, Decision("", "Ann", "Agreed."), now())
+    approve_barrier(root, Decision("", "Ann", "Agreed."), now())
     yours = [turn for turn in opened(root).story().turns if turn.participant == "you"]
     assert [turn.kind for turn in yours] == ["barrier_approved", "", ""]
     path.write_bytes(sound)
@@ -106,7 +112,7 @@ def test_in_the_existing_program_s_layout(tmp_path: Path) -> None:
 def test_the_commands_tell_it(tmp_path: Path) -> None:
     root, acp = multi.begin(tmp_path / "house"), Acp(tmp_path)
     multi.all_ask(root)
-    initiative_decide.approve(root, Decision("", "Ann", "Agreed."), now())
+    approve_barrier(root, Decision("", "Ann", "Agreed."), now())
     ran = acp("stats", str(root))
     assert ran.returncode == 0 and "auth" in ran.stdout and "barriers approved" in ran.stdout, ran
 
@@ -114,7 +120,7 @@ def test_the_commands_tell_it(tmp_path: Path) -> None:
 def test_a_report_tells_when_the_initiative_entered_each_phase(tmp_path: Path) -> None:
     root, acp = multi.begin(tmp_path / "house"), Acp(tmp_path)
     multi.all_ask(root)
-    assert not initiative_decide.approve(root, Decision("", "Ann", "Agreed."), now()).failed
+    assert not approve_barrier(root, Decision("", "Ann", "Agreed."), now()).failed
     approved = datetime.fromisoformat(multi.state(root)["barriers"]["plan-sync"]["approved_at"])
     phases = {phase.id: phase.visits for phase in opened(root).refresh(now()).phases}
     (planning,), (implementation,) = phases["planning"], phases["implementation"]

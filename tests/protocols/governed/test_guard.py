@@ -22,7 +22,6 @@ from acp_core.protocols.governed.read.initiative import read_initiative
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import obj
-from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.initiative_decide import Decision
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
@@ -34,6 +33,7 @@ from tests.protocols.governed.acting import (
     escalate,
     open_folder,
     recover,
+    reject_barrier,
     reject_gate,
     reject_turn,
     step,
@@ -281,7 +281,7 @@ def test_no_gate_of_the_initiative_opens_while_one_is_past_a_shut_barrier(tmp_pa
     step(root)
     for act in (
         lambda: multi.approve(root, "plan-sync"),
-        lambda: initiative_decide.reject(root, Decision("plan-sync", "Ann", "No"), (), NOW),
+        lambda: reject_barrier(root, Decision("plan-sync", "Ann", "No"), (), NOW),
         lambda: synchronise(root),
     ):
         with pytest.raises(Refused, match="web crossed the unapproved barrier plan-sync"):

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.write.init import migrate
 from tests.protocols.governed import making, multi, playing
-from tests.protocols.governed.acting import acted, refused, seen
+from tests.protocols.governed.acting import acted, migrate, refused, seen
 from tests.protocols.governed.test_read import NOW
 
 YES = ("--by", "olga", "--yes")

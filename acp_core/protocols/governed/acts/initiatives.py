@@ -19,7 +19,6 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.common import (
-    InitiativeSteps,
     Whole,
     decider,
     done,
@@ -48,7 +47,11 @@ from acp_core.protocols.governed.write import hooks as write_hooks
 from acp_core.protocols.governed.write import init, initiative_decide
 from acp_core.protocols.governed.write.init import agents_of
 from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
-from acp_core.protocols.governed.write.initiative_opened import STATE, OpenedInitiative
+from acp_core.protocols.governed.write.initiative_opened import (
+    STATE,
+    InitiativePlan,
+    OpenedInitiative,
+)
 from acp_core.protocols.governed.write.opened import json_document, refuse_agents, who
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import perform
@@ -140,13 +143,12 @@ def coordination(context: Context, now: datetime) -> Action:
     opened = whole(context)
     if not opened.its_own:
         return handed(table.COORDINATION, opened, ("multi", "step"))
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_step(fresh, utc_now()),
-        lambda values: initiative_decide.step(opened.root, utc_now()),
-        human=False,
-    )
     offered = opened.opened is not None and opened.initiative.status != "completed"
-    return of_initiative(table.COORDINATION, opened, steps, offered=offered)
+    return of_initiative(
+        table.COORDINATION, opened,
+        lambda fresh, values: initiative_decide.plan_step(fresh, utc_now()),
+        human=False, offered=offered,
+    )  # fmt: skip
 
 
 def _gates(opened: Whole) -> list[str]:
@@ -173,15 +175,11 @@ def approval(context: Context, now: datetime) -> Action:
         waits = bool(opened.initiative.pending)
         return handed(table.BARRIER_APPROVAL, opened, ("multi", "approve-gate"), asked=waits)
     gates = _gates(opened)
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_approval(
-            fresh, _decision(values), utc_now()
-        ),
-        lambda values: initiative_decide.approve(opened.root, _decision(values), utc_now()),
-    )
     first = gates[0] if gates else "a cross-repo gate"
     return of_initiative(
-        table.BARRIER_APPROVAL, opened, steps,
+        table.BARRIER_APPROVAL, opened,
+        lambda fresh, values: initiative_decide.plan_approval(fresh, _decision(values), utc_now()),
+        crosses=True,
         narrowed={"barrier": _barrier(gates)},
         label=f"Approve {first}",
         sentence=f"Open the cross-repo gate {first}: all workstreams cross it at once.",
@@ -194,20 +192,13 @@ def rejection(context: Context, now: datetime) -> Action:
     opened = whole(context)
     gates = _gates(opened)
 
-    def names(values: Values) -> list[str]:
-        return [each for each in values.workstream if each != _ALL]
+    def plan(fresh: OpenedInitiative, values: Values) -> InitiativePlan:
+        names = [each for each in values.workstream if each != _ALL]
+        return initiative_decide.plan_rejection(fresh, _decision(values), names, utc_now())
 
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_rejection(
-            fresh, _decision(values), names(values), utc_now()
-        ),
-        lambda values: initiative_decide.reject(
-            opened.root, _decision(values), names(values), utc_now()
-        ),
-    )
     first = gates[0] if gates else "a cross-repo gate"
     return of_initiative(
-        table.BARRIER_REJECTION, opened, steps,
+        table.BARRIER_REJECTION, opened, plan,
         narrowed={"barrier": _barrier(gates)},
         label=f"Reject {first}",
         sentence=f"Send workstreams from {first} back to work in their phase.",
@@ -225,13 +216,12 @@ def resyncing(context: Context, now: datetime) -> Action:
     opened = whole(context)
     if not opened.its_own:
         return handed(table.RESYNC, opened, ("multi", "resync"))
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_resync(fresh, utc_now()),
-        lambda values: initiative_decide.synchronise(opened.root, utc_now()),
-        crosses=True,
-    )
     needed = opened.opened is not None and _needs_resync(opened.opened)
-    return of_initiative(table.RESYNC, opened, steps, offered=needed)
+    return of_initiative(
+        table.RESYNC, opened,
+        lambda fresh, values: initiative_decide.plan_resync(fresh, utc_now()),
+        crosses=True, offered=needed,
+    )  # fmt: skip
 
 
 def _needs_resync(opened: OpenedInitiative) -> bool:
@@ -245,16 +235,12 @@ def mending(context: Context, now: datetime) -> Action:
     opened = whole(context)
     names = initiative_decide.mendable(opened.opened) if opened.opened else []
     choice = {"choices": tuple(names), "default": names[0], "required": False} if names else {}
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_mending(
-            fresh, values.workstream, who(values.by), utc_now()
-        ),
-        lambda values: initiative_decide.mend_workstream(
-            opened.root, values.workstream, who(values.by), utc_now()
-        ),
-    )
+
+    def plan(fresh: OpenedInitiative, values: Values) -> InitiativePlan:
+        return initiative_decide.plan_mending(fresh, values.workstream, who(values.by), utc_now())
+
     return of_initiative(
-        table.MENDING, opened, steps,
+        table.MENDING, opened, plan,
         narrowed={"workstream": choice},
         label=f"Repair {names[0]}" if names else "", offered=bool(names),
     )  # fmt: skip
@@ -267,9 +253,7 @@ def mending_state(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         refuse_agents()
-        return preview_of(
-            spec, root, initiative_decide.prepare_state(root, who(values.by), utc_now())
-        )
+        return preview_of(spec, root, initiative_decide.plan_state(root, who(values.by), utc_now()))
 
     def perform(values: Values) -> Outcome:
         refuse_agents()

@@ -20,16 +20,13 @@ from acp_core.model.format import sentence_case
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.common import (
-    Done,
-    Planned,
-    Steps,
     done,
     facts,
     of_run,
     open_run,
 )
 from acp_core.protocols.governed.acts.table import SCHEMA
-from acp_core.protocols.governed.read import existing_program, run
+from acp_core.protocols.governed.read import run
 from acp_core.protocols.governed.read.own_writes import fault, interrupted
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import MULTI_CONFIG, REVIEW_ONLY, Object
@@ -51,9 +48,8 @@ from acp_core.protocols.governed.write.opened import (
     json_document,
     read_unlocked,
     refuse_agents,
-    who,
+    reserved_changed,
 )
-from acp_core.protocols.governed.write.turns import reserved_changed
 from acp_core.protocols.kit.binding import Context, Location, bound
 from acp_core.protocols.kit.command import perform as perform_act
 from acp_core.protocols.kit.command_line import say
@@ -105,23 +101,9 @@ def run_trust(values: Values) -> int:
 
 def migration(context: Context, now: datetime) -> Action:
     """Migrate a run of an earlier version to this version."""
-    opened = open_run(context)
-
-    def plan(fresh: Opened, values: Values) -> Planned:
-        return None, init.plan_migration(fresh, who(values.by), utc_now())[1]
-
-    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        return (
-            f"Migrate: {'; '.join(init.plan_migration(fresh, who(values.by), utc_now())[0])}.",
-            (),
-        )
-
-    def perform(values: Values) -> Done:
-        steps = init.migrate(opened.root, who(values.by), utc_now())
-        return Done(f"Migrated: {'; '.join(steps)}.", data={"steps": steps})
-
     return of_run(
-        table.MIGRATION, opened, Steps(plan, describe, perform), offered=False
+        table.MIGRATION, open_run(context),
+        lambda fresh, values: init.migrating(fresh, values.by, utc_now()), offered=False,
     )  # fmt: skip
 
 
@@ -225,18 +207,8 @@ def bringing_back(context: Context, now: datetime) -> Action:
         context if isinstance(context, Opened) else read_unlocked(context.key, schema.BRING_BACK)
     )
 
-    def perform(values: Values) -> Done:
-        decide.bring_back(opened.root, utc_now())
-        return Done("Restored the state that acp wrote last.", data={"brought_back": True})
-
-    def plan(fresh: Opened, values: Values) -> Planned:
-        return None, decide.bringing_back(fresh, utc_now())
-
-    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        return "Restore the state that acp wrote last.", ()
-
     return of_run(
-        table.BRINGING_BACK, opened, Steps(plan, describe, perform),
+        table.BRINGING_BACK, opened, lambda fresh, values: decide.bringing_back(fresh, utc_now()),
         offered=_can_be_brought_back(opened),
     )  # fmt: skip
 
@@ -253,21 +225,8 @@ def setting_aside(context: Context, now: datetime) -> Action:
     """Set aside what the existing program left half written."""
     opened = open_run(context)
 
-    def perform(values: Values) -> Done:
-        places = restore.set_aside(opened.root, utc_now())
-        return Done(f"Set aside as {', '.join(places)}.", data={"set_aside": places})
-
-    def plan(fresh: Opened, values: Values) -> Planned:
-        return None, restore.setting_aside(fresh, utc_now())
-
-    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        begun = "; ".join(
-            existing_program.describe_transaction(each) for each in fresh.run.unfinished[:10]
-        )
-        return f"Set aside the unfinished {begun} of the agentxchain program.", ()
-
     return of_run(
-        table.SETTING_ASIDE, opened, Steps(plan, describe, perform),
+        table.SETTING_ASIDE, opened, lambda fresh, values: restore.setting_aside(fresh, utc_now()),
         offered=bool(opened.run.unfinished),
     )  # fmt: skip
 

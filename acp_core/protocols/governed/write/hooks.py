@@ -25,7 +25,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
@@ -60,7 +60,19 @@ from acp_core.protocols.governed.schema import (
     text,
 )
 from acp_core.protocols.governed.state import OPERATION_MARK, format_time
-from acp_core.protocols.governed.write.opened import hold_files, log_line
+from acp_core.protocols.governed.write.opened import (
+    Opened,
+    RunPlan,
+    commit,
+    hold_files,
+    locked,
+    log_line,
+    permitted,
+    read_unlocked,
+    refuse_agents,
+    take_as_they_are,
+    write,
+)
 
 _LONGEST = 500  # characters of a hook's message
 
@@ -490,3 +502,57 @@ def _key(root: Path) -> str:
 
 def _place() -> Path:
     return places.state_folder() / "governed" / "trusted.json"
+
+
+# --- an act of a run, with the hooks that are asked before it and told after it
+
+
+def carry_out(
+    root: str | Path,
+    act: str,
+    plan: Callable[[Opened], RunPlan],
+    *,
+    human: bool = True,
+    role: str = "",
+    excluded: Iterable[str] = (),
+) -> RunPlan:
+    """Ask the hooks that may stop an act; plan and write it under the run's lock; tell hooks of it.
+
+    Hooks run once each, and not under the lock: they may use acp themselves.
+
+    Args:
+        root: the repository.
+        act: the name of the act.
+        plan: what it does, of the run as it is then.
+        human: whether an agent at work is refused it.
+        role, excluded: as those of `locked`.
+
+    Returns:
+        What was done, and what hooks said of it.
+
+    Raises:
+        Refused: it is not done. Nothing was written, but for why a result does not pass.
+    """
+    if human:
+        refuse_agents()
+    said: list[str] = []
+    if schema.asked_before(schema.read_object(Path(root) / schema.CONFIG).value, act):
+        opened = permitted(read_unlocked(root, act), act, role=role, excluded=excluded)
+        asked = plan(opened)
+        said += [] if asked.refusal else ask_hooks(root, act, dict(asked.asked))
+    with locked(root, act, role=role, excluded=excluded) as opened:
+        made = plan(opened)
+        if made.taken:
+            take_as_they_are(opened, made.taken)
+        if made.first:
+            made.first()
+        if made.move is None:
+            write(opened, made.what, made.writes)
+        else:
+            commit(opened, made.what, made.move, made.writes)
+    if made.refusal:
+        raise made.refusal
+    said += made.said
+    for phase, details in made.told:
+        said += fire(root, phase, details)
+    return made._replace(said=tuple(said))

@@ -59,13 +59,12 @@ from acp_core.protocols.governed.write.initiative_opened import (
 )
 from acp_core.protocols.governed.write.opened import (
     Opened,
+    RunPlan,
     content,
     hold_files,
     json_document,
-    locked,
     log_line,
-    refuse_agents,
-    write,
+    who,
 )
 
 _ID = re.compile(r"[a-z0-9_-]+\Z")
@@ -370,24 +369,12 @@ IGNORED_FILES = "*\n!.gitignore\n!prompts/\n!prompts/**\n!reviews/\n!reviews/**\
 """The run's own files stay out of commits, or a checkout would turn the run back."""
 
 
-def migrate(root: str | Path, by: str, now: datetime) -> tuple[str, ...]:
-    """Migrate a run; returns what was done.
+def migrating(opened: Opened, by: str, now: datetime) -> RunPlan:
+    """Migrate a run.
 
     Raises:
-        Refused: there is nothing to migrate, or it is of a form that cannot be. Nothing was
-            written.
+        Refused: there is nothing to migrate, or it is of a form that cannot be.
     """
-    refuse_agents()
-    with locked(root, schema.MIGRATE) as opened:
-        done, wanted = plan_migration(opened, by, now)
-        write(opened, "migrate", wanted)
-        return done
-
-
-def plan_migration(
-    opened: Opened, by: str, now: datetime
-) -> tuple[tuple[str, ...], Sequence[Write]]:
-    """What migrating does and writes. Writes nothing. Raises as `migrate`."""
     if opened.config.get("version") == 3 or "agents" in opened.config:
         raise Refused("this run has the version 3 format: convert it with `agentxchain migrate`")
     config, state = copy.deepcopy(opened.config), copy.deepcopy(opened.state)
@@ -404,12 +391,17 @@ def plan_migration(
         done += _migrated_state(state)
     if not done:
         raise Refused("nothing to migrate")
-    record = ledger_line(state, "migrated", format_time(now), by=by, changes=done)
-    return tuple(done), [
+    steps = "; ".join(done)
+    record = ledger_line(state, "migrated", format_time(now), by=who(by), changes=done)
+    wanted = [
         Write(opened.root / schema.LEDGER, APPEND, log_line(record)),
         *_changed(opened.root / schema.CONFIG, opened.config, config),
         *_changed(opened.root / schema.STATE, opened.state, state),
     ]
+    after = {"steps": tuple(done)}
+    return RunPlan(
+        "migrate", f"Migrate: {steps}.", f"Migrated: {steps}.", writes=wanted, after=after
+    )
 
 
 def _opened_elsewhere(config: Object) -> list[str]:

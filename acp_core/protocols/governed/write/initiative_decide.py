@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,8 +76,8 @@ from acp_core.protocols.governed.write import opened as write_opened
 from acp_core.protocols.governed.write.initiative_opened import (
     LEDGER,
     STATE,
+    InitiativePlan,
     OpenedInitiative,
-    Prepared,
     Writes,
     hold_initiative,
     observe,
@@ -90,7 +91,7 @@ NOTHING = ("nothing new",)
 
 """What a look tells that found nothing."""
 
-Preparing = Callable[[OpenedInitiative, datetime], Prepared]
+Planning = Callable[[OpenedInitiative], InitiativePlan]
 
 
 class StepOutcome(NamedTuple):
@@ -109,14 +110,14 @@ class Decision(NamedTuple):
     comment: str
 
 
-def prepare_step(opened: OpenedInitiative, now: datetime) -> Prepared:
+def plan_step(opened: OpenedInitiative, now: datetime) -> InitiativePlan:
     """Look at all workstreams and write down what changed."""
     seen, writes = observe(opened, now)
     messages = tuple(ledger_sentence(decode(CoordinatorLine, line)) for line in seen.lines)
-    return Prepared("check all workstreams", writes.all(), messages)
+    return InitiativePlan("check all workstreams", writes.all(), messages)
 
 
-def prepare_approval(opened: OpenedInitiative, decision: Decision, now: datetime) -> Prepared:
+def plan_approval(opened: OpenedInitiative, decision: Decision, now: datetime) -> InitiativePlan:
     """Approve an open cross-repo gate, and resync all workstreams.
 
     Raises:
@@ -137,7 +138,7 @@ def prepare_approval(opened: OpenedInitiative, decision: Decision, now: datetime
         after = _approved(opened, seen.state, barrier, decision, noted, now)
         return _noting(opened, barrier, after, reason, noted, now)
 
-    return Prepared(
+    return InitiativePlan(
         f"approve {barrier.name} and resync",
         prepared.writes,
         (f"approved {said[0]}", *said[1:]),
@@ -149,7 +150,7 @@ def prepare_approval(opened: OpenedInitiative, decision: Decision, now: datetime
 
 def _crossing(
     opened: OpenedInitiative, barrier: PlannedBarrier, state: Object, writes: Writes, now: datetime
-) -> Prepared:
+) -> InitiativePlan:
     """All workstreams past an approved barrier; ``messages`` say what keeps them from it."""
     found, at = resync_problems(opened, barrier), format_time(now)
     if found:
@@ -157,7 +158,7 @@ def _crossing(
     else:
         approval = obj(obj(state, "barriers"), barrier.name)
         writes.state(resync_crossing(opened, barrier, state, approval, writes, at))
-    return Prepared("", writes.all(), tuple(_sentences(found)))
+    return InitiativePlan("", writes.all(), tuple(_sentences(found)))
 
 
 def _noting(
@@ -173,9 +174,9 @@ def _noting(
     return writes.all()
 
 
-def prepare_rejection(
+def plan_rejection(
     opened: OpenedInitiative, decision: Decision, workstreams: Sequence[str], now: datetime
-) -> Prepared:
+) -> InitiativePlan:
     """Reject an open cross-repo gate: the named workstreams (or all) go back to work.
 
     Raises:
@@ -215,10 +216,10 @@ def prepare_rejection(
     writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
     how = f"{barrier.name}: {', '.join(sent)} back at work in {barrier.phase}"
     would = (f"reject {how}",)
-    return Prepared(f"reject {barrier.name}", writes.all(), (f"rejected {how}",), would=would)
+    return InitiativePlan(f"reject {barrier.name}", writes.all(), (f"rejected {how}",), would=would)
 
 
-def prepare_resync(opened: OpenedInitiative, now: datetime) -> Prepared:
+def plan_resync(opened: OpenedInitiative, now: datetime) -> InitiativePlan:
     """Complete the crossing of an approved barrier that failed; then look at all workstreams."""
     barrier = owed_barrier(opened)
     before = opened.initiative.state.value
@@ -230,7 +231,7 @@ def prepare_resync(opened: OpenedInitiative, now: datetime) -> Prepared:
             run_id = super_run_id(opened.initiative, opened.plan)
             writes.ledger(list(stamped([line], format_time(now), run_id)))
         new = tuple(ledger_sentence(decode(CoordinatorLine, line)) for line in seen.lines)
-        return Prepared("resync", writes.all(), new or ("all workstreams are coherent",))
+        return InitiativePlan("resync", writes.all(), new or ("all workstreams are coherent",))
     prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
     messages: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
     if prepared.messages:
@@ -239,18 +240,12 @@ def prepare_resync(opened: OpenedInitiative, now: datetime) -> Prepared:
             "was already crossed and cannot be checked now" if crossed else "is still not crossed"
         )
         messages = (f"{barrier.name} {what}", *prepared.messages)
-    return Prepared(
+    return InitiativePlan(
         f"resync past {barrier.name}",
         prepared.writes,
         messages,
         otherwise=lambda reason: _noting(opened, barrier, before, reason, Writes(opened.root), now),
     )
-
-
-def mend_workstream(root: Path, name: str, by: str, now: datetime) -> StepOutcome:
-    """Make a workstream's lost state again. Raises as `mending.prepare_mending`."""
-
-    return _do(root, schema.MEND, lambda opened, at: prepare_mending(opened, name, by, at), now)
 
 
 def step(root: Path, now: datetime) -> StepOutcome:
@@ -259,56 +254,38 @@ def step(root: Path, now: datetime) -> StepOutcome:
     Raises:
         Refused: the initiative cannot be acted on.
     """
-    return _do(root, schema.COORDINATE, prepare_step, now)
+    return carry_out_in_initiative(root, schema.COORDINATE, partial(plan_step, now=now), now)
 
 
-def approve(root: Path, decision: Decision, now: datetime) -> StepOutcome:
-    """Approve a cross-repo gate. Raises as `prepare_approval`."""
-    return _do(
-        root, schema.APPROVE_BARRIER, lambda opened, at: prepare_approval(opened, decision, at), now,
-        crosses=True,
-    )  # fmt: skip
-
-
-def reject(
-    root: Path, decision: Decision, workstreams: Sequence[str], now: datetime
+def carry_out_in_initiative(
+    root: Path, act: str, plan: Planning, now: datetime, *, crosses: bool = False
 ) -> StepOutcome:
-    """Reject a cross-repo gate. Raises as `prepare_rejection`."""
-    return _do(
-        root, schema.REJECT_BARRIER,
-        lambda opened, at: prepare_rejection(opened, decision, workstreams, at), now,
-    )  # fmt: skip
-
-
-def synchronise(root: Path, now: datetime) -> StepOutcome:
-    """Resync after what failed was mended. Raises as `step`."""
-    return _do(root, schema.RESYNC, prepare_resync, now, crosses=True)
-
-
-def _do(
-    root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: bool = False
-) -> StepOutcome:
-    """Look, prepare and write under the locks; then context documents and hooks.
+    """Look, plan and write under the locks; then context documents and hooks.
 
     Args:
+        root: the initiative.
         act: the name of the act, which nothing may stand in the way of.
+        plan: what it does, of the initiative as it is then.
+        now: the time.
         crosses: the workstreams are to cross the barrier by it: else it has failed.
     """
     warnings: list[str] = []
     failed: tuple[str, ...] = ()
     messages: list[str] = []
-    for each in (prepare_step, prepare, prepare_step):  # who arrived; the act; who is done now
+    look: Planning = partial(plan_step, now=now)
+    for each in (look, plan, look):  # who arrived; the act; who is done now
         with hold_initiative(root) as (holder, opened):
             if holder.recovered:
                 warnings.append(_recovered(holder.recovered))
             for stream in opened.initiative.workstreams:
                 _seal(stream, holder)
-            if each is prepare:
+            if each is plan or act == schema.COORDINATE:
                 check(guard.of_initiative(opened.initiative), act)
-            prepared = each(opened, now)
+            prepared = each(opened)
             warnings += prepared.warnings
             try:
-                _commit(holder, prepared)
+                if prepared.writes:
+                    holder.commit(prepared.what, prepared.writes)
             except Failed as error:
                 if prepared.otherwise is None:
                     raise
@@ -336,11 +313,6 @@ def _seal(stream: Workstream, holder: Transaction) -> None:
     """Take over what the existing program lawfully did in a workstream."""
     if stream.run is not None and not stream.run.state.reason:
         seal_lawful(stream.run, content(stream.run.root, schema.STATE), holder)
-
-
-def _commit(holder: Transaction, prepared: Prepared) -> None:
-    if prepared.writes:
-        holder.commit(prepared.what, prepared.writes)
 
 
 def _recovered(found: write_opened.Recovered) -> str:
@@ -507,7 +479,7 @@ _EMPTY: Object = {
 }  # fmt: skip
 
 
-def prepare_state(root: Path, by: str, now: datetime) -> Prepared:
+def plan_state(root: Path, by: str, now: datetime) -> InitiativePlan:
     """Make the coordinator's state again. Writes nothing.
 
     Raises:
@@ -524,7 +496,7 @@ def prepare_state(root: Path, by: str, now: datetime) -> Prepared:
     writes.state(state)
     writes.ledger(list(stamped([line], format_time(now), text(state, "super_run_id", 120))))
     how = f"the coordinator's state from its ledger: {_summary(state)}"
-    return Prepared(
+    return InitiativePlan(
         "rebuild the coordinator's state", (*more, *writes.all()), (f"made {how}",),
         would=(f"make {how}",),
     )  # fmt: skip
@@ -538,7 +510,7 @@ def mend_state(root: Path, by: str, now: datetime) -> StepOutcome:
     """
     homes = run_homes(read_initiative(root))
     with opened.hold_files(root, own_writes.COORDINATOR_HOME, homes) as holder:
-        prepared = prepare_state(root, by, now)
+        prepared = plan_state(root, by, now)
         holder.commit(prepared.what, prepared.writes)
     seen = step(root, now)
     return seen._replace(
@@ -637,7 +609,7 @@ def _why_not_mendable(opened: OpenedInitiative, stream: Workstream) -> str:
     return why_workstream_cannot_be_mended(stream, crossed=bool(crossed))
 
 
-def prepare_mending(opened: OpenedInitiative, name: str, by: str, now: datetime) -> Prepared:
+def plan_mending(opened: OpenedInitiative, name: str, by: str, now: datetime) -> InitiativePlan:
     """Make the state of a workstream again.
 
     Raises:
@@ -663,7 +635,7 @@ def prepare_mending(opened: OpenedInitiative, name: str, by: str, now: datetime)
     line |= {"kept": f"{restore.KEPT}/{more[-1].path.name}"} if more else {}
     writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
     how = f"the state of {name} from its history: {_workstream_summary(move.state)}"
-    return Prepared(
+    return InitiativePlan(
         f"rebuild the state of {name}", (*more, *writes.all()), (f"made {how}",),
         would=(f"make {how}",),
     )  # fmt: skip

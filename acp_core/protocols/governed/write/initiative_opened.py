@@ -72,7 +72,7 @@ class OpenedInitiative(NamedTuple):
         raise Refused(f"no workstream {name!r} (workstreams: {known})")
 
 
-class Prepared(NamedTuple):
+class InitiativePlan(NamedTuple):
     """A step of the coordinator before it is done: all its writes, and what it says.
 
     ``messages`` say what is so once it is done, ``would`` the same before. ``otherwise`` makes the

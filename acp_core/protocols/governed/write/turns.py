@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -28,15 +29,20 @@ from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import prompts, schema
-from acp_core.protocols.governed.read import own_writes, repository, run
-from acp_core.protocols.governed.read import run as run_module
+from acp_core.protocols.governed.read import existing_program, repository
 from acp_core.protocols.governed.read.run import (
     MANIFEST,
     MARK,
+    bundle_differences,
+    bundle_folder,
+    is_program_running,
+    predicates,
     program_folder,
     program_logs,
     read_program_note,
     read_run,
+    runs_elsewhere,
+    unknown,
     unrecorded_program,
 )
 from acp_core.protocols.governed.rules import guard, results
@@ -79,20 +85,19 @@ from acp_core.protocols.governed.state import (
     turns_of,
     verified,
 )
-from acp_core.protocols.governed.write import hooks
+from acp_core.protocols.governed.write.hooks import carry_out
 from acp_core.protocols.governed.write.initiative_opened import CONTEXT_NAME, context_of_run
 from acp_core.protocols.governed.write.opened import (
     Opened,
+    RunPlan,
     commit,
     content,
     json_document,
     locked,
     new_id,
-    permitted,
     read_unlocked,
-    refuse_agents,
     removing,
-    write,
+    reserved_changed,
 )
 
 TOUCHED = "review_only role modified product files"
@@ -123,21 +128,6 @@ class Judged(NamedTuple):
     observed: Observed
 
 
-class Accepted(NamedTuple):
-    """A turn that is in the history now; ``status`` and ``phase`` are the run's after it.
-
-    ``news`` is what the coordinator says, where the run belongs to an initiative.
-    """
-
-    turn_id: str
-    role: str
-    status: str
-    phase: str
-    waiting_gate: str
-    warnings: tuple[str, ...]
-    news: tuple[str, ...] = ()
-
-
 def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> Judged:
     """Check a staged result in all stages, and against what changed in the repository.
 
@@ -165,7 +155,7 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
     verdict = results.check(result, opened.state, opened.config, opened.run.history.lines)
     if verdict.ok and isinstance(result, dict):
         again = _used_again(result, opened)
-        if run.is_program_running(opened.root, turn["turn_id"]):
+        if is_program_running(opened.root, turn["turn_id"]):
             again.append("Its program is still running and may change more files.")
         verdict = verdict._replace(warnings=(*verdict.warnings, *again))
         verdict = _compared(result, verdict, observed, opened)
@@ -198,7 +188,7 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
         return verdict._replace(stage=results.OBSERVED, errors=(message,))
     turn = active_turn(opened.state, str(result["turn_id"]))
     altered = _altered(turn, observed, opened)
-    if altered and turn.get(run.MARK):
+    if altered and turn.get(MARK):
         cure = "Reject the turn, or accept without such a file: --exclude PATH"
         return verdict._replace(stage=results.OBSERVED, errors=(*altered, cure))
     warnings += altered
@@ -238,8 +228,8 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
 def _altered(turn: Object, observed: Observed, opened: Opened) -> tuple[str, ...]:
     """What of the turn's bundle is not as it was written, and no human took as it is."""
     id = text(turn, "turn_id", 200)
-    found = run.bundle_differences(opened.root, id, turn.get(run.MARK))
-    home = run.bundle_folder(id)
+    found = bundle_differences(opened.root, id, turn.get(MARK))
+    home = bundle_folder(id)
     for each in found:
         if each.passing:
             _refuse_for_now(each.sentence(home))
@@ -259,84 +249,69 @@ def _unobserved(verdict: Verdict, opened: Opened, turn_id: str) -> Verdict:
     return verdict._replace(warnings=(*verdict.warnings, message))
 
 
-def reserved_changed(opened: Opened) -> tuple[str, ...]:
-    """The run's own files that somebody but acp wrote, in a run that acp made."""
-    return guard.changed(opened.run) if guard.is_tampered(opened.run) else ()
-
-
-def accept(
-    root: str | Path, turn_id: str | None, now: datetime, excluded: Iterable[str] = ()
-) -> Accepted:
-    """Enter a staged result into the history.
+def accepting(
+    opened: Opened, turn_id: str | None, excluded: Iterable[str], now: datetime
+) -> RunPlan:
+    """Enter a staged result into the history; where it does not pass, the turn says so from then on.
 
     Raises:
-        NotAccepted: it did not pass; the turn says so from now on.
-        Refused: nothing can be accepted now, or an agent asks. Nothing was written.
+        Refused: nothing can be accepted now.
     """
-    refuse_agents()
-    asked = _ask_before_acceptance(root, turn_id, excluded)
-    with locked(root, schema.ACCEPT, excluded=excluded) as opened:
-        judged = judge(opened, turn_id, excluded)
-        id = judged.turn["turn_id"]
-        if not judged.verdict.ok:
-            move = acceptance_failed(
-                opened.state, id, judged.verdict.stage, judged.verdict.errors, now
-            )
-            commit(opened, f"accept-turn (failed, {id})", ended(move, id, judged.observed))
-            raise NotAccepted(judged.verdict)
-        taken = [name for name in reserved_changed(opened) if name in judged.observed.excluded]
-        if taken:  # a human said so
-            take_as_they_are(opened, taken)
-        move, more = prepare(opened, judged, now)
-        commit(opened, f"accept-turn ({id})", move, more)
-        done = outcome_of(judged, move)
-    from acp_core.protocols.governed.write.initiative_decide import (
-        after_turn,  # late: most have none
+    judged = judge(opened, turn_id, excluded)
+    verdict, id = judged.verdict, judged.turn["turn_id"]
+    role = text(judged.turn, "assigned_role", 80)
+    sentence = f"Accept the turn of {role}. {_summary(judged)}"
+    if words := existing_program.words(opened.run, "accept-turn", turn=turn_id or ""):
+        return RunPlan("", sentence, warnings=verdict.warnings, words=words)
+    if not verdict.ok:
+        move = acceptance_failed(opened.state, id, verdict.stage, verdict.errors, now)
+        what, move = f"accept-turn (failed, {id})", ended(move, id, judged.observed)
+        return RunPlan(what, sentence, move=move, refusal=NotAccepted(verdict))
+    move, more = _entered(opened, judged, now)
+    waits = obj(move.state, "pending_phase_transition") or obj(move.state, "pending_run_completion")
+    gate, status = text(waits, "gate", 200), move.state["status"]
+    turn: Object = {"turn_id": id, "role": role}
+    told = [("after_acceptance", turn | {"turn": move.history[0]})]
+    if gate:
+        told.append(("before_gate", turn | {"gate": gate}))
+    elif status == "blocked" and not move.state.get("barrier_request"):  # to wait is normal
+        reason = move.state.get("blocked_reason")
+        told.append(("on_escalation", turn | {"blocked_reason": reason}))
+    waiting = f"; the gate {gate} waits for you" if gate else ""
+    return RunPlan(
+        f"accept-turn ({id})",
+        sentence,
+        f"Accepted the turn of {role}: {move.state['phase']} is {status}{waiting}.",
+        move,
+        more,
+        verdict.warnings,
+        after=turn,
+        taken=[name for name in reserved_changed(opened) if name in judged.observed.excluded],
+        asked=turn | {"turn_result": judged.result},
+        told=told,
+        said=verdict.warnings,
     )
 
-    said = _tell_of_acceptance(root, done, move)
-    return done._replace(warnings=(*asked, *done.warnings, *said), news=tuple(after_turn(root)))
 
-
-def _ask_before_acceptance(
-    root: str | Path, turn_id: str | None, excluded: Iterable[str]
-) -> list[str]:
-    """Ask the hooks that may stop an acceptance; of a result that does not pass they are not asked.
-
-    Raises:
-        Refused: as `asked_hooks.ask`.
-    """
-    opened = read_unlocked(root)
-    if not schema.asked_before(opened.config, schema.ACCEPT):
-        return []
-    judged = judge(permitted(opened, schema.ACCEPT, excluded=excluded), turn_id, excluded)
-    if not judged.verdict.ok:
-        return []
-    about: Object = {"role": judged.turn["assigned_role"], "turn_id": judged.turn["turn_id"]}
-    return hooks.ask_hooks(root, schema.ACCEPT, about | {"turn_result": judged.result})
-
-
-def _tell_of_acceptance(root: str | Path, done: Accepted, move: Move) -> list[str]:
-    """Tell the hooks that a turn was accepted, and what came of it."""
-    turn: Object = {"turn_id": done.turn_id, "role": done.role}
-    said = hooks.fire(root, "after_acceptance", turn | {"turn": move.history[0]})
-    if done.waiting_gate:
-        said += hooks.fire(root, "before_gate", turn | {"gate": done.waiting_gate})
-    elif done.status == "blocked" and not move.state.get("barrier_request"):  # to wait is normal
-        reason = move.state.get("blocked_reason")
-        said += hooks.fire(root, "on_escalation", turn | {"blocked_reason": reason})
+def _summary(judged: Judged) -> str:
+    """What a staged result says, and what changed."""
+    result, said = judged.result, ""
+    if isinstance(result, dict):
+        asks = text(result, "phase_transition_request", 80)
+        said = f"“{text(result, 'summary', 400)}” ({text(result, 'status', 40)})"
+        if asks:
+            said += f", asks to enter {asks}"
+        elif result.get("run_completion_request") is True:
+            said += ", asks to complete the run"
+        said += "."
+    if judged.observed.known:
+        names = ", ".join(judged.observed.files[:20]) or "nothing"
+        said += f" Changed in the repository: {names}."
     return said
 
 
-def take_as_they_are(opened: Opened, names: Iterable[str]) -> None:
-    """A human takes the run's own files as they are, whoever wrote them."""
-    sealed = own_writes.sound(opened.root, names)
-    if sealed is not None:
-        write(opened, "accept the run's files as they are", [sealed])
-
-
-def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[Write]]:
-    """What accepting a sound result writes. Writes nothing.
+def _entered(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[Write]]:
+    """What accepting a sound result writes.
 
     Raises:
         Refused: the run cannot take a result now, or the gate's files cannot be read.
@@ -345,8 +320,8 @@ def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[W
     id = judged.turn["turn_id"]
     gate = exit_gate(opened.config, text(opened.state, "phase", 200))
     status = text(verified(judged.result), "status", 40)
-    demanded = run.predicates(opened.root, opened.config, gate, status)
-    if doubt := run.unknown(demanded):
+    demanded = predicates(opened.root, opened.config, gate, status)
+    if doubt := unknown(demanded):
         raise Refused(doubt)
     move = accepted(
         opened.config, opened.state, judged.result, judged.observed, demanded,
@@ -355,62 +330,57 @@ def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[W
     more = [
         Write(opened.root / schema.TALK, APPEND, _talk(move.history[0])),
         *removing(opened.root, f"{prompts.STAGING}/{id}"),
-        *removing(opened.root, run.bundle_folder(id)),
+        *removing(opened.root, bundle_folder(id)),
     ]
     return move, more
 
 
-def outcome_of(judged: Judged, move: Move) -> Accepted:
-    """The outcome in its words."""
-    waits = obj(move.state, "pending_phase_transition") or obj(move.state, "pending_run_completion")
-    return Accepted(
-        judged.turn["turn_id"],
-        judged.turn["assigned_role"],
-        str(move.state["status"]),
-        str(move.state["phase"]),
-        text(waits, "gate", 200),
-        judged.verdict.warnings,
+def accept(
+    root: str | Path, turn_id: str | None, now: datetime, excluded: Iterable[str] = ()
+) -> tuple[RunPlan, tuple[str, ...]]:
+    """Accept a staged result; returns what was done, and what the coordinator above the run says.
+
+    Raises:
+        NotAccepted: it did not pass; the turn says so from now on.
+        Refused: nothing can be accepted now, or an agent asks. Nothing was written.
+    """
+    made = carry_out(
+        root,
+        schema.ACCEPT,
+        lambda opened: accepting(opened, turn_id, excluded, now),
+        excluded=excluded,
+    )
+    from acp_core.protocols.governed.write.initiative_decide import (
+        after_turn,  # late: most have none
     )
 
-
-def preview(
-    root: str | Path, turn_id: str | None, now: datetime, excluded: Iterable[str] = ()
-) -> tuple[Judged, Move | None]:
-    """What `accept` would do, looked at without the lock; no move where it would not pass.
-
-    Raises:
-        Refused: nothing can be accepted now.
-    """
-    opened = read_unlocked(root)
-    judged = judge(opened, turn_id, excluded)
-    return judged, prepare(opened, judged, now)[0] if judged.verdict.ok else None
+    return made, tuple(after_turn(root))
 
 
-def correct(root: str | Path, turn_id: str | None) -> tuple[str, ...]:
-    """Apply the corrections that are proposed for a staged result; returns which.
+def correcting(opened: Opened, turn_id: str | None) -> RunPlan:
+    """Apply the corrections that are proposed for a staged result.
 
     Raises:
-        Refused: none is proposed, or the result is no JSON object. Nothing was written.
+        Refused: none is proposed, or the result is no JSON object.
     """
-    with locked(root, schema.CORRECT) as opened:
-        judged = judge(opened, turn_id)
-        new, done = corrected(judged)
-        id = judged.turn["turn_id"]
-        path = opened.root / prompts.staged(id)
-        write(opened, f"correct ({id})", [Write(path, REPLACE, json_document(new))])
-        return done
-
-
-def corrected(judged: Judged) -> tuple[Object, tuple[str, ...]]:
-    """The result with the proposed corrections, and what they set.
-
-    Raises:
-        Refused: there are none.
-    """
-    if not judged.verdict.corrections or not isinstance(judged.result, dict):
+    judged = judge(opened, turn_id)
+    proposed, id = judged.verdict.corrections, judged.turn["turn_id"]
+    if not proposed or not isinstance(judged.result, dict):
         raise Refused("no correction is proposed for the staged result")
-    new = apply_corrections(judged.result, judged.verdict.corrections)
-    return new, tuple(each.field for each in judged.verdict.corrections)
+    new = json_document(apply_corrections(judged.result, proposed))
+    fields = tuple(each.field for each in proposed)
+    becomes = "; ".join(
+        f"{c.field} becomes {json.dumps(c.value, ensure_ascii=False)} ({c.reason})"
+        for c in proposed
+    )
+    return RunPlan(
+        f"correct ({id})",
+        f"Correct the result of {text(judged.turn, 'assigned_role', 80)}: {becomes}.",
+        f"Corrected: {', '.join(fields)}.",
+        writes=[Write(opened.root / prompts.staged(id), REPLACE, new)],
+        before={"fields": fields},
+        after={"fields": fields},
+    )
 
 
 def _talk(line: Object) -> bytes:
@@ -449,16 +419,6 @@ class Dispatched(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-class Plan(NamedTuple):
-    """What dispatching would write."""
-
-    move: Move
-    turn: Object
-    files: dict[str, bytes]
-    again: bool
-    begun: bool
-
-
 def dispatch(
     root: str | Path, role: str | None, now: datetime, taken_by: Identity | None = None
 ) -> Dispatched:
@@ -473,43 +433,25 @@ def dispatch(
     Raises:
         Refused: nothing can be dispatched now. Nothing was written.
     """
-    said = _ask_before_turn(root, role, now)
-    with locked(root, schema.STEP, role=role or "") as opened:
-        planned = plan(opened, role, now)
-        place = run.bundle_folder(planned.turn["turn_id"])
-        files = {f"{place}/{name}": data for name, data in planned.files.items()}
-        written = [Write(opened.root / name, REPLACE, data) for name, data in files.items()]
-        stale = removing(opened.root, place) if planned.again else []
-        written += [each for each in stale if each.path not in {w.path for w in written}]
-        what = f"step ({planned.turn['assigned_role']}, {planned.turn['turn_id']})"
-        by_hand = describe(opened.config, planned).adapter == "manual"
-        if taken_by is not None and not by_hand:  # before anybody sees the turn, and thinks it lost
-            note_program(opened.root, planned.turn["turn_id"], taken_by)
-        commit(opened, what, planned.move, written)
-        room = schema.inside(opened.root, f"{prompts.STAGING}/{planned.turn['turn_id']}")
-        if room is not None:
-            with contextlib.suppress(OSError):  # whoever takes the turn can make it too
-                atomic.shared_folder(room)
-        done = describe(opened.config, planned)
-    told_hooks = {"turn_id": done.turn_id, "role": done.role, "attempt": done.attempt}
-    said += hooks.fire(root, "after_dispatch", told_hooks)
-    return done._replace(warnings=tuple(said))
-
-
-def _ask_before_turn(root: str | Path, role: str | None, now: datetime) -> list[str]:
-    """Ask the hooks that may stop a turn before it is assigned. Raises as `asked_hooks.ask`."""
-    opened = read_unlocked(root)
-    if not schema.asked_before(opened.config, schema.STEP):
-        return []
-    planned = describe(
-        permitted(opened, schema.STEP, role=role or "").config, plan(opened, role, now)
+    made = carry_out(
+        root,
+        schema.STEP,
+        lambda opened: dispatching(opened, role, now, taken_by),
+        human=False,
+        role=role or "",
     )
-    about: Object = {"role": planned.role, "attempt": planned.attempt}
-    return hooks.ask_hooks(root, schema.STEP, about | {"turn_id": planned.turn_id})
+    turn: Dispatched = made.subject
+    room = schema.inside(Path(os.path.abspath(root)), f"{prompts.STAGING}/{turn.turn_id}")
+    if room is not None:
+        with contextlib.suppress(OSError):  # whoever takes the turn can make it too
+            atomic.shared_folder(room)
+    return turn._replace(warnings=made.said)
 
 
-def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
-    """What dispatching would write. Writes nothing.
+def dispatching(
+    opened: Opened, role: str | None, now: datetime, taken_by: Identity | None = None
+) -> RunPlan:
+    """Give a turn out; its `subject` is the `Dispatched`. Arguments as those of `dispatch`.
 
     Raises:
         Refused: nothing can be dispatched now.
@@ -518,12 +460,9 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     state = opened.state or initial(opened.config, at)
     first: tuple[Object, ...] = ()
     starts = state.get("status") == "idle"
-    if starts:
-        beginning = begun(state, new_id("run"), at)
+    if starts or not is_named(state):
+        beginning = (begun if starts else named)(state, new_id("run"), at)
         state, first = beginning.state, beginning.events
-    elif not is_named(state):
-        naming = named(state, new_id("run"), at)
-        state, first = naming.state, naming.events
     again = _turn_given_again(opened, state, role)
     try:
         if again:
@@ -542,7 +481,32 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     more = {} if others is None else {CONTEXT_NAME: others}
     files = prompts.bundle(opened.run, move.state, turn, at, talk, more)
     turn[MARK] = hashlib.sha256(files[MANIFEST]).hexdigest()  # an agent may rewrite the manifest
-    return Plan(move, turn, files, bool(again), starts)
+    id, taker, home = turn["turn_id"], turn["assigned_role"], bundle_folder(turn["turn_id"])
+    adapter = _runtime(opened.config, turn).adapter
+    given = Dispatched(
+        id, taker, text(turn, "runtime_id", 200), adapter, home, prompts.staged(id),
+        turn["attempt"], bool(again), starts,
+    )  # fmt: skip
+    written = [Write(opened.root / home / n, REPLACE, data) for n, data in files.items()]
+    stale = removing(opened.root, home) if again else []
+    written += [each for each in stale if each.path not in {w.path for w in written}]
+    hooked: Object = {"turn_id": id, "role": taker, "attempt": turn["attempt"]}
+    noting = None
+    if taken_by is not None and adapter != "manual":  # before anybody sees it, and thinks it lost
+        noting = partial(note_program, opened.root, id, taken_by)
+    return RunPlan(
+        f"step ({taker}, {id})",
+        f"Assign the turn {'again ' if again else ''}to {taker}",
+        "",
+        move,
+        written,
+        before=given._asdict(),
+        words=existing_program.words(opened.run, "step", role=role or ""),
+        first=noting,
+        asked=hooked,
+        told=[("after_dispatch", hooked)],
+        subject=given,
+    )
 
 
 def _baseline(opened: Opened, state: Object, turn_id: str, at: str) -> Object | None:
@@ -551,33 +515,6 @@ def _baseline(opened: Opened, state: Object, turn_id: str, at: str) -> Object | 
     if not isinstance(turn.get(AT_END), dict):
         return None
     return repository.taken_anew(opened.root, obj(turn, "baseline"), turn[AT_END], at)
-
-
-def preview_dispatch(root: str | Path, role: str | None, now: datetime) -> tuple[Dispatched, Plan]:
-    """What `dispatch` would do, looked at without the lock.
-
-    Raises:
-        Refused: nothing can be dispatched now.
-    """
-    opened = read_unlocked(root)
-    planned = plan(opened, role, now)
-    return describe(opened.config, planned), planned
-
-
-def describe(config: Object, planned: Plan) -> Dispatched:
-    """What was planned, in the words of the outcome."""
-    turn = planned.turn
-    return Dispatched(
-        turn["turn_id"],
-        turn["assigned_role"],
-        text(turn, "runtime_id", 200),
-        _runtime(config, turn).adapter,
-        run.bundle_folder(turn["turn_id"]),
-        prompts.staged(turn["turn_id"]),
-        turn["attempt"],
-        planned.again,
-        planned.begun,
-    )
 
 
 def _runtime(config: Object, turn: Object) -> Runtime:
@@ -599,12 +536,12 @@ def _turn_given_again(opened: Opened, state: Object, role: str | None) -> str:
         if place is not None and place.exists():
             raise Refused(f"the result of {its} is staged: accept or reject it ({id})")
         by_hand = _runtime(opened.config, turn).adapter == "manual"
-        room = schema.inside(opened.root, run.bundle_folder(id))
+        room = schema.inside(opened.root, bundle_folder(id))
         if text(turn, "status", 40) in AGAIN or (room is not None and not room.is_dir()):
             return id
-        if not by_hand and not run.is_program_running(opened.root, id):
+        if not by_hand and not is_program_running(opened.root, id):
             return id  # its program, or the command that was to start it, is gone
-        other = run.runs_elsewhere(opened.root, id)
+        other = runs_elsewhere(opened.root, id)
         by = f"; {other.sentence}" if other else ""
         raise Refused(f"Turn already assigned: {id} to {its}{by}")
     return ""
@@ -768,12 +705,12 @@ class Task(NamedTuple):
     @property
     def folder(self) -> Path:
         """Where its bundle lies."""
-        return self.root / run_module.bundle_folder(self.turn_id)
+        return self.root / bundle_folder(self.turn_id)
 
     @property
     def own(self) -> Path:
         """Where what its program prints is kept, in the user's state folder."""
-        return run_module.program_folder(self.root, self.turn_id)
+        return program_folder(self.root, self.turn_id)
 
     @property
     def staged(self) -> Path:
@@ -795,7 +732,7 @@ def task(root: str | Path, turn_id: str) -> Task:
     place = Path(os.path.abspath(root))
     run = read_run(place)
     turn = active_turn(run.state.value, turn_id)
-    if schema.inside(place, run_module.bundle_folder(turn_id)) is None:
+    if schema.inside(place, bundle_folder(turn_id)) is None:
         raise Refused(f"{turn_id!r} is not a turn id")
     name = text(turn, "runtime_id", 200)
     runtime = run.settings.runtimes.get(name)
