@@ -313,7 +313,6 @@ def _gate_card(opened: Opened, known: dict[str, Document]) -> Card | None:
     verification = read_run.latest_verification(opened.run)
     demanded = read_run.predicates(opened.root, opened.config, request.gate, verification)
     role = text(asked, "role", 80)
-    to = f"enter {request.to}" if request.to else "complete the run"
     gate = CardSection("Gate", _predicate_rows(demanded, known))
     sections = (
         gate,
@@ -324,7 +323,7 @@ def _gate_card(opened: Opened, known: dict[str, Document]) -> Card | None:
     )
     return Card(
         f"gate:{request.kind}:{request.gate}:{request.turn}",
-        safe(f"{role or 'The run'} asks to {to} ({gate_called(request.gate)})"),
+        safe(f"{role or 'The run'} asks to {request.aim} ({gate_called(request.gate)})"),
         safe(text(asked, "summary", 2_000)),
         role,
         since,
@@ -450,7 +449,7 @@ def _barrier_card(whole: Whole) -> Card | None:
     streams = initiative.workstreams
     planned = opened.plan.barrier(pending.gate) if opened else None
     blocking = initiative_decide.resync_problems(opened, planned) if opened and planned else []
-    readable = [each for each in streams if each.run and not each.run.state.reason]
+    readable = [each for each in streams if each.readable]
     gate = _of_each("Gate", readable, lambda run: _predicates(run, pending.phase))
     files = _of_each("Files", readable, lambda run: _files(_asking(run)))
     sections = (

@@ -36,7 +36,6 @@ from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.read.initiative import (
     Initiative,
     Plan,
-    Workstream,
     read_initiative,
     read_plan,
 )
@@ -87,7 +86,7 @@ def starting(context: Context, now: datetime) -> Action:
         initiative = init.prepare(root, agents, plan)
         if config is not None:
             init.write_configuration(root, config)
-        done = init.create(root, by, utc_now(), agents)
+        done = init.create(initiative, by, utc_now(), agents)
         data = facts(spec, opened.key, steps=done)
         notes, warnings = map(safe, initiative.messages), map(safe, initiative.warnings)
         said = Preview(
@@ -202,13 +201,8 @@ def rejection(context: Context, now: datetime) -> Action:
         narrowed={"barrier": _barrier(gates)},
         label=f"Reject {first}",
         sentence=f"Send workstreams from {first} back to work in their phase.",
-        offered=bool(gates) and all(map(_is_readable, opened.initiative.workstreams)),
+        offered=bool(gates) and all(each.readable for each in opened.initiative.workstreams),
     )  # fmt: skip
-
-
-def _is_readable(stream: Workstream) -> bool:
-    """Whether a workstream can be sent back to work."""
-    return stream.run is not None and not stream.run.state.reason
 
 
 def resyncing(context: Context, now: datetime) -> Action:

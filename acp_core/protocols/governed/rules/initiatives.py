@@ -9,7 +9,7 @@ decision ledger).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
@@ -60,6 +60,19 @@ RESYNC_FAILED, CROSSED = "blocked:resync_failed", "blocked:barrier_crossed"
 PENDING, REACHED, APPROVED, REJECTED = "pending", "reached", "approved", "rejected"
 
 
+def unreached(phase: str) -> Object:
+    """The record of a barrier that nobody has reached."""
+    return {
+        "phase": phase,
+        "status": PENDING,
+        "reached_by": [],
+        "reached_at": None,
+        "approved_at": None,
+        "approved_by": None,
+        "comment": None,
+    }
+
+
 class Seen(NamedTuple):
     """What a look leads to. ``held`` are the runs that are now held at a barrier."""
 
@@ -101,7 +114,7 @@ def inspect(initiative: Initiative, plan: Plan, now: datetime) -> Seen:
         k: v for k, v in before.items() if k != "updated_at"
     }:
         state["updated_at"] = at
-    return Seen(state, tuple(stamped(found, at, run_id)), held)
+    return Seen(state, tuple(found), held)
 
 
 def super_run_id(initiative: Initiative, plan: Plan) -> str:
@@ -109,7 +122,7 @@ def super_run_id(initiative: Initiative, plan: Plan) -> str:
     return plan.super_run_id or initiative.record.super_run_id
 
 
-def stamped(lines: Sequence[Object], at: str, run_id: str) -> Iterator[Object]:
+def stamped(lines: Iterable[Object], at: str, run_id: str) -> Iterator[Object]:
     """Lines as the ledger holds them: the type, the time, the initiative, what it concerns."""
     for line in lines:
         yield {"type": line["type"], "at": at, "super_run_id": run_id} | line
@@ -117,9 +130,9 @@ def stamped(lines: Sequence[Object], at: str, run_id: str) -> Iterator[Object]:
 
 def record(stream: Workstream, *, held_now: bool = False) -> Object:
     """What the coordinator keeps of a workstream; of one that cannot be read, what it knew."""
-    known, run = stream.recorded, stream.run
+    known, run = stream.recorded, stream.readable
     recorded: Object = {"path": known.path or stream.name}
-    if run is None or run.state.reason:
+    if run is None:
         for key in ("run_id", "phase"):
             recorded[key] = known.raw.get(key)
         return recorded | {"status": "unreadable", "last_turn": known.raw.get("last_turn")}
@@ -167,8 +180,8 @@ def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[W
     """The runs that wait at their own gate where a barrier stands: the barrier holds them now."""
     ends = plan.by_phase()
     for stream in initiative.workstreams:
-        run = stream.run
-        if run is None or run.state.reason or run.unfinished or run.status != "paused":
+        run = stream.readable
+        if run is None or run.unfinished or run.status != "paused":
             continue
         if is_tampered(run):
             continue
@@ -189,23 +202,14 @@ def _barrier(
     found: list[Object],
 ) -> Object:
     """A barrier's record, with the lines about who reached it added to ``found``."""
-    record: Object = {
-        "phase": barrier.phase,
-        "status": PENDING,
-        "reached_by": [],
-        "reached_at": None,
-        "approved_at": None,
-        "approved_by": None,
-        "comment": None,
-    } | recorded
-    record["phase"] = barrier.phase
+    record = unreached(barrier.phase) | recorded | {"phase": barrier.phase}
     if record["status"] == APPROVED:
         return record
     were = schema.strings(recorded, "reached_by")
     here = [
         stream.name
         for stream in initiative.workstreams
-        if _is_at(stream, barrier, held) or (stream.name in were and _is_unreadable(stream))
+        if _is_at(stream, barrier, held) or (stream.name in were and stream.readable is None)
     ]
     for stream in initiative.workstreams:
         if stream.name in here and stream.name not in were:
@@ -228,8 +232,8 @@ def _barrier(
 
 
 def _is_at(stream: Workstream, barrier: PlannedBarrier, held: set[str]) -> bool:
-    run = stream.run
-    if run is None or run.state.reason or run.state.value.get("phase") != barrier.phase:
+    run = stream.readable
+    if run is None or run.state.value.get("phase") != barrier.phase:
         return False
     return stream.name in held or read_initiative.held_at(run.state.value) == barrier.name
 
@@ -246,10 +250,9 @@ def left(initiative: Initiative, barrier: str) -> list[str]:
         stream.name
         for stream in initiative.workstreams
         if stream.name in named.reached
-        and stream.run is not None
-        and not stream.run.state.reason
-        and not is_past_phase(stream.run, named.phase)
-        and not _waits(stream.run, named.phase, barrier)
+        and (run := stream.readable)
+        and not is_past_phase(run, named.phase)
+        and not _waits(run, named.phase, barrier)
     ]
 
 
@@ -257,10 +260,6 @@ def _waits(run: Run, phase: str, barrier: str) -> bool:
     """Whether a run waits at a barrier, or is held there once the coordinator looks."""
     asks = run.status == "paused" and read_initiative.barrier_request(run) is not None
     return run.phase == phase and (asks or read_initiative.held_at(run.state.value) == barrier)
-
-
-def _is_unreadable(stream: Workstream) -> bool:
-    return stream.run is None or bool(stream.run.state.reason)
 
 
 def _failures(initiative: Initiative, plan: Plan) -> Iterator[Object]:
@@ -310,22 +309,15 @@ class ResyncProblem(NamedTuple):
     reason: str
 
 
-def has_crossed(stream: Workstream, barrier: PlannedBarrier) -> bool:
+def has_crossed(stream: Workstream, barrier: str) -> bool:
     """Whether a workstream's state holds the barrier's approval."""
-    run = stream.run
-    if run is None or run.state.reason:
-        return False
-    return barrier.name in obj(run.state.value, "barrier_approvals")
+    run = stream.readable
+    return run is not None and barrier in obj(run.state.value, "barrier_approvals")
 
 
 def was_crossed(streams: Iterable[Workstream], barrier: str) -> bool:
     """Whether a barrier was crossed: all workstreams cross it or none, so that one tells."""
-    return any(
-        stream.run is not None
-        and not stream.run.state.reason
-        and barrier in obj(stream.run.state.value, "barrier_approvals")
-        for stream in streams
-    )
+    return any(has_crossed(stream, barrier) for stream in streams)
 
 
 def resync_failures(initiative: Initiative) -> list[ResyncProblem]:
@@ -348,23 +340,31 @@ def _failed(initiative: Initiative) -> CoordinatorLine:
     return CoordinatorLine()
 
 
+_SENTENCES = {
+    "workstream_linked": "{0.workstream} is linked: {0.run_id} in {0.phase}",
+    "workstream_at_barrier": "{0.workstream} reached {0.barrier}",
+    "barrier_reached": "all workstreams reached {0.barrier}: its gate needs your approval",
+    "barrier_approved": "{0.barrier} approved{by}",
+    "workstream_failed": "{0.workstream} failed: {0.reason}",
+    "workstream_mended": "the state of {0.workstream} was rebuilt from its history{by}:"
+    " {0.phase}, {0.status}",
+    "coordinator_mended": "the coordinator's state was rebuilt from its ledger{by}",
+    "workstream_recovered": "{0.workstream} has resumed",
+    "barrier_crossed": "{0.workstream} crossed the unapproved {0.barrier}",
+    "super_run_completed": "the initiative is completed",
+}
+"""What lines of the ledger tell; ``by`` is who decided, with the comment."""
+
+
 def ledger_sentence(line: CoordinatorLine) -> str:
     """What a line of the ledger tells, safe to show."""
-    name, barrier = line.workstream, line.barrier
+    barrier = line.barrier
     by = f" by {line.by}" if line.by else ""
     by += f": {line.comment}" if line.comment else ""
     match line.type:
         case "initiative_started":
             about = f": {line.description}" if line.description else ""
             return f"the initiative started{about}"
-        case "workstream_linked":
-            return f"{name} is linked: {line.run_id} in {line.phase}"
-        case "workstream_at_barrier":
-            return f"{name} reached {barrier}"
-        case "barrier_reached":
-            return f"all workstreams reached {barrier}: its gate needs your approval"
-        case "barrier_approved":
-            return f"{barrier} approved{by}"
         case "barrier_rejected":
             back = clean_line(", ".join(line.workstreams))
             return f"{barrier} rejected{by}; back at work: {back}"
@@ -378,23 +378,10 @@ def ledger_sentence(line: CoordinatorLine) -> str:
             if line.crossed:
                 return f"the resync of the already crossed {barrier} failed: {failed}"
             return f"no workstream crossed {barrier}: {failed}"
-        case "workstream_failed":
-            return f"{name} failed: {line.reason}"
-        case "workstream_mended":
-            where = f"{line.phase}, {line.status}"
-            return f"the state of {name} was rebuilt from its history{by}: {where}"
-        case "coordinator_mended":
-            return f"the coordinator's state was rebuilt from its ledger{by}"
-        case "workstream_recovered":
-            return f"{name} has resumed"
-        case "barrier_crossed":
-            return f"{name} crossed the unapproved {barrier}"
-        case "super_run_completed":
-            return "the initiative is completed"
         case "hook":
             return f"{line.hook}: {line.outcome}" + (f": {line.detail}" if line.detail else "")
-        case kind:
-            return kind.replace("_", " ")
+    sentence = _SENTENCES.get(line.type)
+    return sentence.format(line, by=by) if sentence else line.type.replace("_", " ")
 
 
 def ledger_actor(line: CoordinatorLine) -> str:
@@ -658,8 +645,8 @@ def _diverged(initiative: Initiative) -> Iterator[Trouble]:
         return
     final = initiative.phases and initiative.phase == initiative.phases[-1]
     for stream in initiative.workstreams:
-        run = stream.run
-        if run is None or run.state.reason or stream.recorded.status == run.status:
+        run = stream.readable
+        if run is None or stream.recorded.status == run.status:
             continue
         name = stream.name
         if run.status == "completed" and not final:

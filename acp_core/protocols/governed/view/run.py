@@ -13,7 +13,28 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from acp_core import model
+from acp_core.model import (
+    Document,
+    Event,
+    Need,
+    NextAction,
+    Obstacle,
+    Panel,
+    Participant,
+    Phase,
+    PhaseState,
+    Row,
+    Severity,
+    Snapshot,
+    Source,
+    SourceState,
+    Status,
+    Target,
+    Tone,
+    Turn,
+    Verdict,
+    Visit,
+)
 from acp_core.model.format import age, dated
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
@@ -57,9 +78,9 @@ def run_snapshot(
     key: str,
     now: datetime,
     troubles: list[Trouble],
-    documents: tuple[model.Document, ...],
-    obstacles: tuple[model.Obstacle, ...],
-) -> model.Snapshot:
+    documents: tuple[Document, ...],
+    obstacles: tuple[Obstacle, ...],
+) -> Snapshot:
     """Everything that is shown of a run as of ``now``."""
     record, settings = run.record, run.settings
     lost = is_lost(run.state, obstacles)
@@ -76,7 +97,7 @@ def run_snapshot(
         due.append(now + RECHECK)  # no file says when a program has ended
     if any(each.key in ("obstacle:disk", "obstacle:git") for each in obstacles):
         due.append(now + RECHECK)  # nor when a disk or git can be used again
-    return model.Snapshot(
+    return Snapshot(
         key=key,
         protocol="governed",
         dialect=record.schema_version or settings.schema_version,
@@ -88,15 +109,15 @@ def run_snapshot(
         summary=LOST if lost else _headline(run, ()),
         status=status_of(_status(run, lost)),
         phase="completed" if done else run.phase,
-        source=model.Source(model.SourceState.STALE, f"{schema.STATE}: {run.state.reason}")
+        source=Source(SourceState.STALE, f"{schema.STATE}: {run.state.reason}")
         if run.status == "unreadable"
-        else model.Source(),
+        else Source(),
         verdict=verdict_of(troubles),
         progress=1.0 if done else place / len(run.phases),
         phases=rail(run.phases, run.phase, entered(run), completed=done, ended=ended(events)),
         participants=_participants(run, events),
         turns=turns,
-        next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),
+        next_actions=tuple(NextAction(t.participant, t.what, True) for t in turns),
         events=events,
         documents=documents,
         gates=gates_of_run(run),
@@ -125,12 +146,12 @@ def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name)).casefold()
 
 
-def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[model.Need, ...]:
+def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[Need, ...]:
     """Results that wait for a verdict; none can be given while the run is blocked."""
     if run.status == "blocked":
         return ()
     return tuple(
-        model.Need(
+        Need(
             staged_key(turn),
             "STAGED",
             f"The result of {turn.role} needs your verdict",
@@ -149,7 +170,7 @@ def _verdict_of(turn: ActiveTurn, troubles: list[Trouble]) -> str:
         trouble
         for trouble in troubles
         if trouble.code == "RESULT"
-        and trouble.severity == model.Severity.WARNING
+        and trouble.severity == Severity.WARNING
         and f"/{turn.id}/" in (trouble.document or "")
     ]
     if not wrong:
@@ -161,14 +182,14 @@ def _verdict_of(turn: ActiveTurn, troubles: list[Trouble]) -> str:
     )
 
 
-def _step_need(run: Run) -> tuple[model.Need, ...]:
+def _step_need(run: Run) -> tuple[Need, ...]:
     """Nobody has a turn, and nothing but a human's step gives one out in a run of ours."""
     if not run.by_acp or run.turns or run.status not in ("idle", "active"):
         return ()
     sequence = run.record.turn_sequence
     what = "The run has not started" if run.status == "idle" else "No active turn"
     since = idle_since(run)
-    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, schema.STEP),)
+    return (Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, schema.STEP),)
 
 
 def _status(run: Run, lost: bool) -> str:
@@ -177,7 +198,7 @@ def _status(run: Run, lost: bool) -> str:
     return "active" if run.record.barrier else run.status
 
 
-def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:
+def _headline(run: Run, turns: tuple[Turn, ...]) -> str:
     if run.status == "completed":
         return "completed."
     if run.status == "unreadable":
@@ -203,14 +224,14 @@ def entered(run: Run) -> dict[str, datetime | None]:
     return found
 
 
-def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Participant, ...]:
-    last: dict[str, model.Event] = {event.actor: event for event in events}
+def _participants(run: Run, events: tuple[Event, ...]) -> tuple[Participant, ...]:
+    last: dict[str, Event] = {event.actor: event for event in events}
     participants = []
     for name, role in [(YOU, Role()), *run.settings.roles.items()][:100]:
         id = clean_name(name, 80)
         event = last.get(id)
         participants.append(
-            model.Participant(
+            Participant(
                 id,
                 "human" if name == YOU else "agent",
                 role.title or ("Approver" if name == YOU else ""),
@@ -258,11 +279,11 @@ LOST = "its state is lost."
 """The headline of what had begun, and has no state any more."""
 
 _STATUS = {
-    "blocked": model.Status.BLOCKED,
-    "failed": model.Status.BLOCKED,
-    "completed": model.Status.COMPLETED,
-    "unreadable": model.Status.UNKNOWN,
-    "unknown": model.Status.UNKNOWN,
+    "blocked": Status.BLOCKED,
+    "failed": Status.BLOCKED,
+    "completed": Status.COMPLETED,
+    "unreadable": Status.UNKNOWN,
+    "unknown": Status.UNKNOWN,
 }
 
 _YOURS = ("operator_escalated", "escalation_resolved", "conflict_resolution_selected")
@@ -282,21 +303,21 @@ class LogEvent(NamedTuple):
     reply_to: str | None = None
 
 
-def is_lost(state: Loaded, obstacles: tuple[model.Obstacle, ...]) -> bool:
+def is_lost(state: Loaded, obstacles: tuple[Obstacle, ...]) -> bool:
     """Whether a state is missing that was there once: nothing is known then of who is waited for."""
     return state.missing and any(
         each.code == "A1" and (each.document or "").endswith("state.json") for each in obstacles
     )
 
 
-def status_of(status: str) -> model.Status:
+def status_of(status: str) -> Status:
     """The common word for a run's or an initiative's status."""
-    return _STATUS.get(status.partition(":")[0], model.Status.ACTIVE)
+    return _STATUS.get(status.partition(":")[0], Status.ACTIVE)
 
 
-def ended(events: Sequence[model.Event]) -> datetime | None:
+def ended(events: Sequence[Event]) -> datetime | None:
     """When what these are the events of was completed: the time of the last one that says so."""
-    return next((each.at for each in reversed(events) if each.tone is model.Tone.DONE), None)
+    return next((each.at for each in reversed(events) if each.tone is Tone.DONE), None)
 
 
 def rail(
@@ -306,7 +327,7 @@ def rail(
     *,
     completed: bool,
     ended: datetime | None = None,
-) -> tuple[model.Phase, ...]:
+) -> tuple[Phase, ...]:
     """The phases in order with where the run stands.
 
     Args:
@@ -319,23 +340,23 @@ def rail(
     place = names.index(current) if current in names else -1
     phases = []
     for index, name in enumerate(names):
-        state = model.PhaseState.AHEAD
+        state = PhaseState.AHEAD
         if completed or index < place:
-            state = model.PhaseState.DONE
+            state = PhaseState.DONE
         elif index == place:
-            state = model.PhaseState.CURRENT
+            state = PhaseState.CURRENT
         left = next((entered.get(later) for later in names[index + 1 :] if later in entered), None)
         if name == current:
             left = ended if completed else None
-        visits = (model.Visit(entered[name], left),) if name in entered else ()
-        phases.append(model.Phase(name, name, state, visits))
+        visits = (Visit(entered[name], left),) if name in entered else ()
+        phases.append(Phase(name, name, state, visits))
     return tuple(phases)
 
 
-def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:
+def trouble_needs(troubles: list[Trouble]) -> tuple[Need, ...]:
     """A human is wanted wherever something keeps the run from going on."""
     return tuple(
-        model.Need(
+        Need(
             t.key,
             t.code,
             t.message,
@@ -348,15 +369,15 @@ def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:
     )
 
 
-def verdict_of(troubles: list[Trouble]) -> model.Verdict:
+def verdict_of(troubles: list[Trouble]) -> Verdict:
     """What the findings amount to."""
     severities = {t.severity for t in troubles}
-    if model.Severity.ERROR in severities:
-        return model.Verdict.INVALID
-    return model.Verdict.WARNINGS if model.Severity.WARNING in severities else model.Verdict.VALID
+    if Severity.ERROR in severities:
+        return Verdict.INVALID
+    return Verdict.WARNINGS if Severity.WARNING in severities else Verdict.VALID
 
 
-def timeline(said: list[LogEvent]) -> tuple[model.Event, ...]:
+def timeline(said: list[LogEvent]) -> tuple[Event, ...]:
     """The events of all logs, in the order of their times (of their places where none is told).
 
     None names a document: panels tell more of it than the line of a log, which is its source.
@@ -377,8 +398,8 @@ def timeline(said: list[LogEvent]) -> tuple[model.Event, ...]:
         if ids[id] > 1:
             id = f"{id}:{ids[id]}"
         events.append(
-            model.Event(
-                id, order, e.file, e.kind, TONES.get(e.kind, model.Tone.OTHER), e.actor, e.at,
+            Event(
+                id, order, e.file, e.kind, TONES.get(e.kind, Tone.OTHER), e.actor, e.at,
                 "recorded" if e.at else "inferred", e.summary, e.reply_to, None, e.line,
             )
         )  # fmt: skip
@@ -402,7 +423,7 @@ def ledger_events(file: str, log: Log) -> list[LogEvent]:
 _MOST = 500  # rows of a panel: the latest
 
 
-def run_panels(run: Run, now: datetime) -> tuple[model.Panel, ...]:
+def run_panels(run: Run, now: datetime) -> tuple[Panel, ...]:
     """All panels of a run as of ``now``, the most pressing first; those that are empty come last."""
     found = (_gate(run), _turns(run, now), _objections(run), _decisions(run), limits(run))
     return tuple(sorted(found, key=lambda panel: not panel.rows))
@@ -413,7 +434,7 @@ def shown_time(at: datetime | None) -> str:
     return dated(at) if at else ""
 
 
-def _gate(run: Run) -> model.Panel:
+def _gate(run: Run) -> Panel:
     rows = []
     pending = run.pending
     if pending is not None:
@@ -430,48 +451,48 @@ def _gate(run: Run) -> model.Panel:
             ("evidence", turn.evidence),
             ("open objections", ", ".join(o.id for o in objections) or "none"),
         )
-        rows = [model.Row(cells, tone=model.Tone.REVIEW) for cells in about]
+        rows = [Row(cells, tone=Tone.REVIEW) for cells in about]
         rows += [
-            model.Row(
+            Row(
                 (MET[gate.met], f"{gate.label}: {gate.evidence}".rstrip(": ")),
-                tone=model.Tone.PASS if gate.met else model.Tone.REVISE,
-                target=model.Target(document=gate.document),
+                tone=Tone.PASS if gate.met else Tone.REVISE,
+                target=Target(document=gate.document),
             )
             for gate in gates_of_run(run)
             if not gate.label.endswith(BY_A_HUMAN)
         ]
-    return model.Panel(
+    return Panel(
         "gate", "Pending gate", "table", ("item", "value"), tuple(rows), "No pending gate."
     )
 
 
-def _turns(run: Run, now: datetime) -> model.Panel:
+def _turns(run: Run, now: datetime) -> Panel:
     rows = tuple(
-        model.Row(
+        Row(
             (t.role, t.status.replace("_", " "), age(t.since, now), str(t.attempt),
              "staged" if t.staged else "nothing yet",
              shown_time(t.since), shown_time(t.deadline), t.id),
-            tone=model.Tone.BLOCKED if t.status in ("conflicted", "failed") else model.Tone.OTHER,
+            tone=Tone.BLOCKED if t.status in ("conflicted", "failed") else Tone.OTHER,
             ages=((2, t.since),) if t.since else (),
         )
         for t in run.turns
     )  # fmt: skip
     columns = ("role", "status", "age", "attempt", "result", "since", "deadline", "turn")
-    return model.Panel("turns", "Active turns", "table", columns, rows, "No active turns.")
+    return Panel("turns", "Active turns", "table", columns, rows, "No active turns.")
 
 
-def _objections(run: Run) -> model.Panel:
+def _objections(run: Run) -> Panel:
     rows = tuple(
-        model.Row(
+        Row(
             (o.id, o.severity, plain(o.status), o.statement, o.raised_by, shown_time(o.raised_at),
              "" if o.status == "raised" else o.changed_by, shown_time(o.changed_at)),
             checked=not o.open,
-            tone=model.Tone.REVIEW if o.open else model.Tone.PASS,
+            tone=Tone.REVIEW if o.open else Tone.PASS,
         )
         for o in sorted(run.objections, key=_pressing)[:_MOST]
     )  # fmt: skip
     columns = ("id", "severity", "status", "statement", "raised by", "at", "changed by", "at last")
-    return model.Panel(
+    return Panel(
         "objections", "Objections", "table", columns, rows, "No objections.", disagreement=True
     )
 
@@ -490,7 +511,7 @@ def _outcome(line: LedgerLine) -> str:
     return said or line.escalation
 
 
-def _decisions(run: Run) -> model.Panel:
+def _decisions(run: Run) -> Panel:
     rows = []
     for number, value in run.ledger.lines[-_MOST:]:
         line = decode(LedgerLine, value)
@@ -498,17 +519,15 @@ def _decisions(run: Run) -> model.Panel:
         if line.kind:
             about = line.gate_id or line.objection_id or line.turn_id or line.blocked_on
             cells = (about, plain(line.kind), line.who, line.phase, _outcome(line), "", at)
-            tone = TONES.get(line.kind, model.Tone.OTHER)
+            tone = TONES.get(line.kind, Tone.OTHER)
         else:
             cells = (line.id, line.category, line.role, line.phase, line.statement,
                      line.rationale, at)  # fmt: skip
-            tone = model.Tone.DECIDE
-        target = model.Target(document=schema.LEDGER, line=number)
-        rows.append(model.Row(cells, tone=tone, target=target))
+            tone = Tone.DECIDE
+        target = Target(document=schema.LEDGER, line=number)
+        rows.append(Row(cells, tone=tone, target=target))
     columns = ("id", "what", "by", "phase", "statement", "rationale", "at")
-    return model.Panel(
-        "decisions", "Decision ledger", "table", columns, tuple(rows), "No decisions yet."
-    )
+    return Panel("decisions", "Decision ledger", "table", columns, tuple(rows), "No decisions yet.")
 
 
 OUTCOME = "outcome"
@@ -524,42 +543,42 @@ _MOST_FILES = 50
 _FILES_WIDTH = 400  # characters of the list of files
 
 
-def run_outcome(run: Run) -> tuple[model.Panel, ...]:
+def run_outcome(run: Run) -> tuple[Panel, ...]:
     """The outcome of a completed run: its last result, its gates, what is left open; else nothing."""
     if run.status != "completed":
         return ()
     rows = (
         *_result(run), *_approvals(run), *_left_open(run), *_final_gate(run), *_changed(run),
     )  # fmt: skip
-    return (model.Panel(OUTCOME, "Outcome", "table", ("item", "outcome"), rows),)
+    return (Panel(OUTCOME, "Outcome", "table", ("item", "outcome"), rows),)
 
 
-def initiative_outcome(initiative: Initiative) -> tuple[model.Panel, ...]:
+def initiative_outcome(initiative: Initiative) -> tuple[Panel, ...]:
     """The outcome of a completed initiative, workstream by workstream; else nothing."""
     if initiative.status != "completed":
         return ()
     rows = [_workstream(each) for each in initiative.workstreams]
     rows += [
-        model.Row(
+        Row(
             (f"gate {barrier.name}", plain(barrier.status), barrier.comment),
-            tone=model.Tone.PASS,
+            tone=Tone.PASS,
         )
         for barrier in initiative.barriers
     ]
     columns = ("workstream", "status", "last accepted result")
-    return (model.Panel(OUTCOME, "Outcome", "table", columns, tuple(rows)),)
+    return (Panel(OUTCOME, "Outcome", "table", columns, tuple(rows)),)
 
 
-def _result(run: Run) -> Iterator[model.Row]:
+def _result(run: Run) -> Iterator[Row]:
     last = next(reversed(run.accepted), AcceptedTurn())
     if last.summary:
-        yield model.Row(("Result", last.summary), tone=model.Tone.DONE)
+        yield Row(("Result", last.summary), tone=Tone.DONE)
     if last.verification or last.evidence:
         said = ": ".join(filter(None, (last.verification, last.evidence)))
-        yield model.Row(("Verification", said))
+        yield Row(("Verification", said))
 
 
-def _approvals(run: Run) -> Iterator[model.Row]:
+def _approvals(run: Run) -> Iterator[Row]:
     """The gates that a person approved, oldest first."""
     approved = (each for each in run.ledger.lines if each.value.get("type") == "gate_approved")
     for line in list(approved)[-_MOST_GATES:]:
@@ -568,50 +587,50 @@ def _approvals(run: Run) -> Iterator[model.Row]:
         at = f", {shown_time(each.at)}" if each.at else ""
         comment = f": {each.comment}" if each.comment else ""
         said = f"{each.gate_id} approved{by}{at}{comment}"
-        target = model.Target(document=schema.LEDGER, line=line.number)
-        yield model.Row(("Gate", said), tone=model.Tone.PASS, target=target)
+        target = Target(document=schema.LEDGER, line=line.number)
+        yield Row(("Gate", said), tone=Tone.PASS, target=target)
 
 
-def _final_gate(run: Run) -> Iterator[model.Row]:
+def _final_gate(run: Run) -> Iterator[Row]:
     """What the gate that ends the last phase demands, as the files are now."""
     for gate in gates_of_run(run):
         if not gate.label.endswith(BY_A_HUMAN):
-            tone = model.Tone.PASS if gate.met else model.Tone.REVISE
+            tone = Tone.PASS if gate.met else Tone.REVISE
             said = MET[gate.met] + (f": {gate.evidence}" if gate.evidence else "")
-            target = model.Target(document=gate.document)
-            yield model.Row((gate.label, said), tone=tone, target=target)
+            target = Target(document=gate.document)
+            yield Row((gate.label, said), tone=tone, target=target)
 
 
-def _left_open(run: Run) -> Iterator[model.Row]:
+def _left_open(run: Run) -> Iterator[Row]:
     left = [each for each in run.objections if each.open]
     if not left:
-        yield model.Row(("Open objections", "none"))
+        yield Row(("Open objections", "none"))
     for each in left:
         said = f"{each.id}, {each.severity}: {each.statement}"
-        yield model.Row(("Open objection", said), tone=model.Tone.REVIEW)
+        yield Row(("Open objection", said), tone=Tone.REVIEW)
 
 
-def _changed(run: Run) -> Iterator[model.Row]:
+def _changed(run: Run) -> Iterator[Row]:
     """The files that accepted turns changed."""
     changed = (each.observed_files or each.files for each in run.accepted)
     files = list(dict.fromkeys(name for each in changed for name in each))
     if files:
         more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
-        yield model.Row(("Files", clean_line(", ".join(files[:_MOST_FILES]), _FILES_WIDTH) + more))
+        yield Row(("Files", clean_line(", ".join(files[:_MOST_FILES]), _FILES_WIDTH) + more))
 
 
-def _workstream(stream: Workstream) -> model.Row:
+def _workstream(stream: Workstream) -> Row:
     last = next(reversed(stream.run.accepted), AcceptedTurn()) if stream.run else AcceptedTurn()
     checked = f" (verification: {last.verification})" if last.verification else ""
     done = stream.status == "completed"
-    tone = model.Tone.DONE if done else model.Tone.BLOCKED
-    return model.Row((stream.name, plain(stream.status), last.summary + checked), tone=tone)
+    tone = Tone.DONE if done else Tone.BLOCKED
+    return Row((stream.name, plain(stream.status), last.summary + checked), tone=tone)
 
 
 _MOST_LIMITS = 200  # rows of one kind
 
 
-def limits(run: Run) -> model.Panel:
+def limits(run: Run) -> Panel:
     """The panel, a row for each limit and for each thing that waits."""
     config, state = run.settings, run.record
     rows = [
@@ -624,68 +643,66 @@ def limits(run: Run) -> model.Panel:
         *_repo_decisions(run.root),
     ]
     columns = ("item", "value", "about")
-    return model.Panel(
+    return Panel(
         "limits", "Limits", "table", columns, tuple(rows[: 3 * _MOST_LIMITS]), "No limits."
     )
 
 
-def _budget(budget: Budget, state: RunState) -> Iterator[model.Row]:
+def _budget(budget: Budget, state: RunState) -> Iterator[Row]:
     spent, most = state.spent, budget.of_run
     if most or (spent and spent != "0"):
         of = f"{spent or '0'} of {most} USD" if most else f"{spent} USD"
         over = budget.on_exceed.replace("_", " ")
-        yield model.Row(("spent", of, f"when used up: {over}" if over else ""))
+        yield Row(("spent", of, f"when used up: {over}" if over else ""))
     if budget.of_turn:
-        yield model.Row(("of one turn", f"{budget.of_turn} USD", ""))
+        yield Row(("of one turn", f"{budget.of_turn} USD", ""))
     for turn, held in list(state.budget_reservations.items())[:_MOST_LIMITS]:
         about = f"{held.role} {_line(turn)}".strip()
-        yield model.Row(("reserved", f"{held.reserved or '?'} USD", about))
+        yield Row(("reserved", f"{held.reserved or '?'} USD", about))
 
 
-def _rules(config: Config) -> Iterator[model.Row]:
+def _rules(config: Config) -> Iterator[Row]:
     if (most := config.max_turn_retries) is not None:
-        yield model.Row(("attempts of a turn", _line(str(most)), "then the run is blocked"))
+        yield Row(("attempts of a turn", _line(str(most)), "then the run is blocked"))
     if config.mandatory_objections:
-        yield model.Row(("objections", "mandatory", "every role raises at least one"))
+        yield Row(("objections", "mandatory", "every role raises at least one"))
     for phase, route in list(config.routing.items())[:_MOST_LIMITS]:
         if (minutes := route.timeout_minutes) is not None:
             about = _line(f"{phase} {route.timeout_action}".strip())
-            yield model.Row(("time of a turn", _line(f"{minutes} min"), about))
+            yield Row(("time of a turn", _line(f"{minutes} min"), about))
     for name, value in list(config.timeouts.items())[:_MOST_LIMITS]:
-        yield model.Row(("time limit", _value(value), _line(name)))
+        yield Row(("time limit", _value(value), _line(name)))
 
 
-def _policies(config: Config) -> Iterator[model.Row]:
+def _policies(config: Config) -> Iterator[Row]:
     for policy in config.policies[:_MOST_LIMITS]:
-        yield model.Row(("policy", policy.action, f"{policy.name}: {_value(policy.raw)}"))
+        yield Row(("policy", policy.action, f"{policy.name}: {_value(policy.raw)}"))
     for kind, approval in (
         ("phase transitions", config.phase_approval),
         ("run completion", config.completion_approval),
     ):
         if usual := approval.default or approval.action:
-            yield model.Row(("approval", plain(usual), kind))
+            yield Row(("approval", plain(usual), kind))
         for rule in approval.rules[:_MOST_LIMITS]:
             moved = f"{rule.from_phase} → {rule.to_phase}"
-            yield model.Row(("approval", plain(rule.action), moved))
+            yield Row(("approval", plain(rule.action), moved))
 
 
-def _parallel(config: Config) -> Iterator[model.Row]:
+def _parallel(config: Config) -> Iterator[Row]:
     for phase, route in list(config.routing.items())[:_MOST_LIMITS]:
         if (most := route.max_concurrent_turns) > 1:
-            yield model.Row(
-                ("turns at once", _line(str(most)), f"{_line(phase)}; acp gives out one")
-            )
+            yield Row(("turns at once", _line(str(most)), f"{_line(phase)}; acp gives out one"))
 
 
-def _delegations(state: RunState) -> Iterator[model.Row]:
+def _delegations(state: RunState) -> Iterator[Row]:
     for each in state.delegations[:_MOST_LIMITS]:
         about = f"{each.id} {each.parent_role or '?'} to {each.to_role}: {each.charter}".strip()
-        yield model.Row(("delegation", each.status or "queued", about))
+        yield Row(("delegation", each.status or "queued", about))
     if review := state.pending_delegation_review:
-        yield model.Row(("delegation", "waits for its review", _value(review)))
+        yield Row(("delegation", "waits for its review", _value(review)))
 
 
-def _escalations(root: Path) -> Iterator[model.Row]:
+def _escalations(root: Path) -> Iterator[Row]:
     """Escalations to a human that nobody has resolved."""
     waiting: dict[str, tuple[int, Escalation]] = {}
     for line in _log(root, schema.ESCALATIONS).lines:
@@ -695,21 +712,21 @@ def _escalations(root: Path) -> Iterator[model.Row]:
         else:
             waiting.pop(each.id, None)
     for at, each in list(waiting.values())[:_MOST_LIMITS]:
-        yield model.Row(
+        yield Row(
             ("escalation", plain(each.type) or "open", f"{each.id}: {each.detail}"),
-            tone=model.Tone.BLOCKED,
-            target=model.Target(document=schema.ESCALATIONS, line=at),
+            tone=Tone.BLOCKED,
+            target=Target(document=schema.ESCALATIONS, line=at),
         )
 
 
-def _repo_decisions(root: Path) -> Iterator[model.Row]:
+def _repo_decisions(root: Path) -> Iterator[Row]:
     for line in _log(root, schema.REPO_DECISIONS).lines[-_MOST_LIMITS:]:
         decision = decode(RepoDecision, line.value)
         about = f"{decision.id}: {decision.statement}"
-        yield model.Row(
+        yield Row(
             ("for all runs", decision.status or "holds", about),
-            tone=model.Tone.DECIDE,
-            target=model.Target(document=schema.REPO_DECISIONS, line=line.number),
+            tone=Tone.DECIDE,
+            target=Target(document=schema.REPO_DECISIONS, line=line.number),
         )
 
 
@@ -729,41 +746,45 @@ def _value(value: object) -> str:
         return "?"
 
 
-TONES = {
-    "gate_failure": model.Tone.REVISE,
-    "gate_pending": model.Tone.REVIEW,
-    "gate_approved": model.Tone.PASS,
-    "gate_rejected": model.Tone.REVISE,
-    "gate_failed": model.Tone.REVISE,
-    "phase_entered": model.Tone.PASS,
-    "turn_rejected": model.Tone.REVISE,
-    "acceptance_failed": model.Tone.REVISE,
-    "turn_conflicted": model.Tone.BLOCKED,
-    "turn_start_failed": model.Tone.BLOCKED,
-    "run_blocked": model.Tone.BLOCKED,
-    "run_completed": model.Tone.DONE,
-    "run_started": model.Tone.START,
-    "run_initialized": model.Tone.START,
-    "turn_dispatched": model.Tone.START,
-    "turn_accepted": model.Tone.ACCEPT,
-    "acceptance_projection": model.Tone.ACCEPT,
-    "decision": model.Tone.DECIDE,
-    "objection_raised": model.Tone.REVIEW,
-    "objection_status": model.Tone.REVIEW,
-    "barrier_reached": model.Tone.REVIEW,
-    "barrier_approved": model.Tone.PASS,
-    "barrier_rejected": model.Tone.REVISE,
-    "barrier_transition": model.Tone.PASS,
-    "phase_transition_approved": model.Tone.PASS,
-    "initiative_started": model.Tone.START,
-    "workstream_linked": model.Tone.START,
-    "workstream_at_barrier": model.Tone.ACCEPT,
-    "workstream_failed": model.Tone.BLOCKED,
-    "workstream_recovered": model.Tone.PASS,
-    "workstream_mended": model.Tone.PASS,
-    "coordinator_mended": model.Tone.PASS,
-    "resync": model.Tone.PASS,
-    "resync_failed": model.Tone.BLOCKED,
-    "barrier_crossed": model.Tone.BLOCKED,
-    "super_run_completed": model.Tone.DONE,
+_KINDS = {
+    Tone.REVISE: (
+        "gate_failure",
+        "gate_rejected",
+        "gate_failed",
+        "turn_rejected",
+        "acceptance_failed",
+        "barrier_rejected",
+    ),
+    Tone.REVIEW: ("gate_pending", "objection_raised", "objection_status", "barrier_reached"),
+    Tone.PASS: (
+        "gate_approved",
+        "phase_entered",
+        "barrier_approved",
+        "barrier_transition",
+        "phase_transition_approved",
+        "workstream_recovered",
+        "workstream_mended",
+        "coordinator_mended",
+        "resync",
+    ),
+    Tone.BLOCKED: (
+        "turn_conflicted",
+        "turn_start_failed",
+        "run_blocked",
+        "workstream_failed",
+        "resync_failed",
+        "barrier_crossed",
+    ),
+    Tone.DONE: ("run_completed", "super_run_completed"),
+    Tone.START: (
+        "run_started",
+        "run_initialized",
+        "turn_dispatched",
+        "initiative_started",
+        "workstream_linked",
+    ),
+    Tone.ACCEPT: ("turn_accepted", "acceptance_projection", "workstream_at_barrier"),
+    Tone.DECIDE: ("decision",),
 }
+TONES = {kind: tone for tone, kinds in _KINDS.items() for kind in kinds}
+"""The tone of each kind of line."""

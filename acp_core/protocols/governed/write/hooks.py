@@ -157,19 +157,34 @@ def audit(hook: Hook, phase: str, payload: Object, ended: Ended, seconds: float)
 
 
 def _run(root: Path, hook: Hook, phase: str, payload: Object) -> Ended:
+    """Run a hook that is told of something."""
     if hook.type == "http":
         return _post(hook, payload)
     if not hook.command:
         return Ended("skipped", message="the hook names no command")
     try:
-        program = spawn.resolve(hook.command[0], str(root))
-        with payload_file(payload) as path:
-            env = spawn.environment() | variables(hook, phase, payload, path)
-            return _wait([program, *hook.command[1:]], root, env, hook.seconds)
-    except SpawnError as error:
-        return Ended("warned_failure", message=clean_line(str(error), _LONGEST))
+        ran = _ran(root, hook, phase, payload)
     except OSError as error:
         return Ended("warned_failure", message=clean_line(error.strerror or str(error), _LONGEST))
+    except SpawnError as error:
+        return Ended("warned_failure", message=clean_line(str(error), _LONGEST))
+    if ran.code is None:
+        return _timed_out("warned_timeout", hook, ran)
+    return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.output)
+
+
+def _ran(root: Path, hook: Hook, phase: str, payload: Object, *, asked: bool = False) -> ProgramRan:
+    """Run the program of a hook; one that is asked gets its payload on the standard input, too."""
+    program = spawn.resolve(hook.command[0], str(root))
+    with payload_file(payload) as path:
+        env = spawn.environment() | variables(hook, phase, payload, path)
+        words = [program, *hook.command[1:]]
+        given = path if asked else os.devnull
+        return run_program(words, root, env, hook.seconds, _LONGEST, given)
+
+
+def _timed_out(action: str, hook: Hook, ran: ProgramRan) -> Ended:
+    return Ended(action, None, True, f"ended after {hook.seconds:g} seconds. {ran.output}")
 
 
 def variables(hook: Hook, phase: str, payload: Object, path: str) -> dict[str, str]:
@@ -187,13 +202,6 @@ def variables(hook: Hook, phase: str, payload: Object, path: str) -> dict[str, s
         "AGENTXCHAIN_ROLE": str(payload.get("role") or ""),
         "AGENTXCHAIN_PHASE": str(payload.get("phase") or ""),
     }
-
-
-def _wait(words: list[str], root: Path, env: dict[str, str], timeout: float) -> Ended:
-    ran = run_program(words, root, env, timeout, _LONGEST)
-    if ran.code is None:
-        return Ended("warned_timeout", None, True, f"ended after {timeout:g} seconds. {ran.output}")
-    return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.output)
 
 
 def _post(hook: Hook, payload: Object) -> Ended:
@@ -391,29 +399,20 @@ def _own(place: Path) -> list[object]:
 
 
 def _answered(place: Path, hook: Hook, phase: str, payload: Object) -> Ended:
-    """Run one hook, and read its answer."""
-    seconds = hook.seconds
+    """Run a hook that is asked, and read its answer."""
     if hook.type == "http":
         return _posted(hook, payload)
     if not hook.command:
         return Ended("blocked_failure", message="the hook names no command")
     try:
-        program = spawn.resolve(hook.command[0], str(place))
-        with payload_file(payload) as path:
-            env = spawn.environment() | variables(hook, phase, payload, path)
-            ran = run_program([program, *hook.command[1:]], place, env, seconds, _LONGEST, path)
+        ran = _ran(place, hook, phase, payload, asked=True)
     except (SpawnError, OSError) as error:
         return Ended("blocked_failure", message=clean_line(str(error), _LONGEST))
     if ran.code is None:
-        return Ended(
-            "blocked_timeout", None, True, f"ended after {seconds:g} seconds. {ran.output}"
-        )
+        return _timed_out("blocked_timeout", hook, ran)
     if ran.code != 0:
-        return Ended(
-            "blocked_failure",
-            ran.code,
-            message=f"the hook ended with code {ran.code}. {ran.output}",
-        )
+        message = f"the hook ended with code {ran.code}. {ran.output}"
+        return Ended("blocked_failure", ran.code, message=message)
     return _judged(ran.out, ran.code)
 
 

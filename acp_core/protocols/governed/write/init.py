@@ -40,7 +40,7 @@ from acp_core.protocols.governed.read.own_writes import RUN_HOME as HOME
 from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.rules.config import unlawful_bindings
-from acp_core.protocols.governed.rules.initiatives import PENDING, record, stamped
+from acp_core.protocols.governed.rules.initiatives import record, unreached
 from acp_core.protocols.governed.schema import (
     AUTHORITATIVE,
     LONGEST_GOAL,
@@ -504,16 +504,15 @@ def prepare(
 
 
 def create(
-    root: Path, by: str, now: datetime, agents: Mapping[str, str] = _NOBODY
+    initiative: NewInitiative, by: str, now: datetime, agents: Mapping[str, str] = _NOBODY
 ) -> tuple[str, ...]:
     """Start the initiative; returns what was done, in sentences. ``agents`` as for `prepare`.
 
     Raises:
-        Refused: as `prepare`, or a repository cannot be cloned or has no proper configuration.
+        Refused: it was begun meanwhile, or a repository cannot be cloned or has no proper configuration.
             What was cloned stays; starting again goes on.
     """
-    initiative = prepare(root, agents)
-    plan, steps = initiative.plan, []
+    root, plan, steps = initiative.root, initiative.plan, []
     hooks.trust_scripts(root, tuple(hook.path for hook in plan.hooks))
     if not initiative.sources:
         return _finished(root)
@@ -653,7 +652,7 @@ def _about(run: Run, plan: Plan, name: str, agents: Mapping[str, str] = _NOBODY)
 def _writes(initiative: NewInitiative, runs: dict[str, Run], by: str, now: datetime) -> Writes:
     plan, at, root = initiative.plan, format_time(now), initiative.root
     run_id = plan.super_run_id or f"super_run_{secrets.token_hex(6)}"
-    writes, lines, records = Writes(root), [], {}
+    writes, lines, records = Writes(root, at, run_id), [], {}
     for source in initiative.sources:
         name, run = source.stream.name, runs[source.stream.name]
         change = _linked(run, run_id, plan, at, head_of(root / source.folder))
@@ -670,24 +669,13 @@ def _writes(initiative: NewInitiative, runs: dict[str, Run], by: str, now: datet
             "schema_version": "1.0",
             "super_run_id": run_id,
             "status": "active",
-            "barriers": {
-                barrier.name: {
-                    "phase": barrier.phase,
-                    "status": PENDING,
-                    "reached_by": [],
-                    "reached_at": None,
-                    "approved_at": None,
-                    "approved_by": None,
-                    "comment": None,
-                }
-                for barrier in plan.barriers
-            },
+            "barriers": {barrier.name: unreached(barrier.phase) for barrier in plan.barriers},
             "workstreams": records,
             "updated_at": at,
         }
     )
     first: Object = {"type": "initiative_started", "by": by, "description": plan.description}
-    writes.ledger(list(stamped([first, *lines], at, run_id)))
+    writes.ledger(first, *lines)
     return writes
 
 

@@ -44,7 +44,6 @@ from acp_core.protocols.governed.rules.initiatives import (
     APPROVED,
     COMPLETED,
     CROSSED,
-    PENDING,
     REACHED,
     REJECTED,
     RESYNC_FAILED,
@@ -53,8 +52,8 @@ from acp_core.protocols.governed.rules.initiatives import (
     ledger_sentence,
     linked_workstreams,
     record,
-    stamped,
     super_run_id,
+    unreached,
     was_crossed,
     why_state_cannot_be_rebuilt,
     why_workstream_cannot_be_mended,
@@ -134,7 +133,7 @@ def plan_approval(opened: OpenedInitiative, decision: Decision, now: datetime) -
     said = (f"{barrier.name}{how}", *prepared.messages)
 
     def otherwise(reason: str) -> tuple[Write, ...]:
-        noted = Writes(opened.root)
+        noted = opened.writes(now)
         after = _approved(opened, seen.state, barrier, decision, noted, now)
         return _noting(opened, barrier, after, reason, noted, now)
 
@@ -191,10 +190,10 @@ def plan_rejection(
     at, records = format_time(now), dict(obj(state, "workstreams"))
     sent = []
     for stream in chosen or opened.initiative.workstreams:
-        if stream.run is None or stream.run.state.reason:
+        if stream.readable is None:
             raise Refused(f"the state of {stream.name} cannot be read: repair it first")
         change = initiative.send_back_from_barrier(
-            stream.run, barrier.name, decision.by, decision.comment, at
+            stream.readable, barrier.name, decision.by, decision.comment, at
         )
         writes.run(stream, change)
         records[stream.name] = record(stream) | {"status": change.state["status"]}
@@ -213,7 +212,7 @@ def plan_rejection(
         "type": "barrier_rejected", "barrier": barrier.name, "phase": barrier.phase,
         "by": decision.by, "comment": decision.comment, "workstreams": sent,
     }  # fmt: skip
-    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    writes.ledger(line)
     how = f"{barrier.name}: {', '.join(sent)} back at work in {barrier.phase}"
     would = (f"reject {how}",)
     return InitiativePlan(f"reject {barrier.name}", writes.all(), (f"rejected {how}",), would=would)
@@ -228,11 +227,10 @@ def plan_resync(opened: OpenedInitiative, now: datetime) -> InitiativePlan:
         if before.get("status") == RESYNC_FAILED:
             line: Object = {"type": "resync", "barrier": None, "workstreams": []}
             writes.state(seen.state | {"updated_at": format_time(now)})
-            run_id = super_run_id(opened.initiative, opened.plan)
-            writes.ledger(list(stamped([line], format_time(now), run_id)))
+            writes.ledger(line)
         new = tuple(ledger_sentence(decode(CoordinatorLine, line)) for line in seen.lines)
         return InitiativePlan("resync", writes.all(), new or ("all workstreams are coherent",))
-    prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
+    prepared = _crossing(opened, barrier, before, opened.writes(now), now)
     messages: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
     if prepared.messages:
         crossed = initiatives.was_crossed(opened.initiative.workstreams, barrier.name)
@@ -244,7 +242,7 @@ def plan_resync(opened: OpenedInitiative, now: datetime) -> InitiativePlan:
         f"resync past {barrier.name}",
         prepared.writes,
         messages,
-        otherwise=lambda reason: _noting(opened, barrier, before, reason, Writes(opened.root), now),
+        otherwise=lambda reason: _noting(opened, barrier, before, reason, opened.writes(now), now),
     )
 
 
@@ -311,8 +309,8 @@ def carry_out_in_initiative(
 
 def _seal(stream: Workstream, holder: Transaction) -> None:
     """Take over what the existing program lawfully did in a workstream."""
-    if stream.run is not None and not stream.run.state.reason:
-        seal_lawful(stream.run, content(stream.run.root, schema.STATE), holder)
+    if run := stream.readable:
+        seal_lawful(run, content(run.root, schema.STATE), holder)
 
 
 def _recovered(found: write_opened.Recovered) -> str:
@@ -388,7 +386,7 @@ def _approved(
         "type": "barrier_approved", "barrier": barrier.name, "phase": barrier.phase,
         "by": decision.by, "comment": decision.comment,
     }  # fmt: skip
-    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    writes.ledger(line)
     return state | {"barriers": obj(state, "barriers") | {barrier.name: kept}, "updated_at": at}
 
 
@@ -401,8 +399,8 @@ def _unmet(opened: OpenedInitiative, barrier: PlannedBarrier) -> Iterator[str]:
     from acp_core.protocols.governed.read.run import lacking
 
     for stream in opened.initiative.workstreams:
-        run = stream.run
-        if run is None or run.state.reason or run.phase != barrier.phase:
+        run = stream.readable
+        if run is None or run.phase != barrier.phase:
             continue
         for gate in lacking(run):
             yield f"{stream.name}: {gate.label} is not met ({gate.evidence})"
@@ -474,10 +472,6 @@ def _signs(root: Path) -> list[Path]:
 # rejected, and how the last resync ended; what only a workstream's state says is no proof of an
 # approval. The damaged file is kept.
 
-_EMPTY: Object = {
-    "reached_by": [], "reached_at": None, "approved_at": None, "approved_by": None, "comment": None,
-}  # fmt: skip
-
 
 def plan_state(root: Path, by: str, now: datetime) -> InitiativePlan:
     """Make the coordinator's state again. Writes nothing.
@@ -492,9 +486,9 @@ def plan_state(root: Path, by: str, now: datetime) -> InitiativePlan:
     line: Object = {"type": "coordinator_mended", "by": by, "status": state["status"]}
     damaged, more = _damaged(root, initiative, now)
     line |= {"kept": damaged} if damaged else {}
-    writes = Writes(root)
+    writes = Writes(root, format_time(now), text(state, "super_run_id", 120))
     writes.state(state)
-    writes.ledger(list(stamped([line], format_time(now), text(state, "super_run_id", 120))))
+    writes.ledger(line)
     how = f"the coordinator's state from its ledger: {_summary(state)}"
     return InitiativePlan(
         "rebuild the coordinator's state", (*more, *writes.all()), (f"made {how}",),
@@ -526,8 +520,7 @@ def rebuilt_state(root: Path, plan: Plan, ledger: Log, now: datetime) -> Object:
     linked = linked_workstreams(ledger)
     known = Loaded({"workstreams": linked})
     streams = read_initiative(root, known).workstreams
-    barriers = {barrier.name: {"phase": barrier.phase, "status": PENDING} | _EMPTY
-                for barrier in plan.barriers}  # fmt: skip
+    barriers = {barrier.name: unreached(barrier.phase) for barrier in plan.barriers}
     for line in ledger.lines:
         barrier = barriers.get(text(line.value, "barrier", 80))
         if barrier is not None:
@@ -621,7 +614,7 @@ def plan_mending(opened: OpenedInitiative, name: str, by: str, now: datetime) ->
         raise Refused(f"cannot rebuild the state of {name}: {reason}")
     at = format_time(now)
     move = rebuilt_workstream(opened, stream, stream.run, now)
-    writes = Writes(opened.root)
+    writes = opened.writes(now)
     writes.run(stream, move)
     mended = stream._replace(run=replace(stream.run, state=schema.Loaded(move.state), turns=()))
     before = opened.initiative.state.value
@@ -633,7 +626,7 @@ def plan_mending(opened: OpenedInitiative, name: str, by: str, now: datetime) ->
     }  # fmt: skip
     more = restore.set_apart(Path(stream.path), stream.run, now)
     line |= {"kept": f"{restore.KEPT}/{more[-1].path.name}"} if more else {}
-    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    writes.ledger(line)
     how = f"the state of {name} from its history: {_workstream_summary(move.state)}"
     return InitiativePlan(
         f"rebuild the state of {name}", (*more, *writes.all()), (f"made {how}",),
@@ -707,18 +700,16 @@ def owed_barrier(opened: OpenedInitiative) -> PlannedBarrier | None:
     record = opened.initiative.record
     approved = [b for b in opened.plan.barriers if record.barrier(b.name).status == APPROVED]
     streams = opened.initiative.workstreams
-    for crossed in (_was_past, has_crossed):
-        for barrier in approved:
-            if not all(crossed(stream, barrier) for stream in streams):
-                return barrier
-    return None
+    found = [b for b in approved if not all(_was_past(stream, b) for stream in streams)]
+    found += [b for b in approved if not all(has_crossed(stream, b.name) for stream in streams)]
+    return next(iter(found), None)
 
 
 def _was_past(stream: Workstream, barrier: PlannedBarrier) -> bool:
     """Whether it has crossed; of one that cannot be read, as far as its last known phase tells."""
     run = stream.run
     if run is None or not run.state.reason:
-        return has_crossed(stream, barrier)
+        return has_crossed(stream, barrier.name)
     at, phases = stream.recorded.phase, run.phases
     known = at in phases and barrier.phase in phases
     return known and phases.index(at) > phases.index(barrier.phase)
@@ -729,7 +720,7 @@ def resync_problems(opened: OpenedInitiative, barrier: PlannedBarrier) -> list[R
     found = []
     run_id = super_run_id(opened.initiative, opened.plan)
     for stream in opened.initiative.workstreams:
-        if not has_crossed(stream, barrier):
+        if not has_crossed(stream, barrier.name):
             reason = _resync_problem(stream, barrier, run_id)
             if reason:
                 found.append(ResyncProblem(stream.name, reason))
@@ -786,13 +777,12 @@ def resync_crossing(
         writes: gets the workstreams' states and lines.
         at: the time of the resync.
     """
-    run_id = super_run_id(opened.initiative, opened.plan)
     by, comment = text(approval, "approved_by", 200), str(approval.get("comment") or "")
     approved_at = str(approval.get("approved_at"))
     moved = []
     records = dict(obj(state, "workstreams"))
     for stream in opened.initiative.workstreams:
-        if has_crossed(stream, barrier) or stream.run is None:
+        if has_crossed(stream, barrier.name) or stream.run is None:
             continue
         change = initiative.cross_barrier(stream.run, barrier.name, by, comment, approved_at)
         writes.run(stream, change)
@@ -804,7 +794,7 @@ def resync_crossing(
         moved.append({"workstream": stream.name, "from": barrier.phase, "to": changed["phase"]})
     state = state | {"workstreams": records, "status": ACTIVE, "updated_at": at}
     line = {"type": "resync", "barrier": barrier.name, "workstreams": moved}
-    writes.ledger(list(stamped([line], at, run_id)))
+    writes.ledger(line)
     return state
 
 
@@ -817,10 +807,9 @@ def resync_failing(
     at: str,
 ) -> Object:
     """The coordinator's state after a resync that failed; nothing of any workstream is written."""
-    run_id = super_run_id(opened.initiative, opened.plan)
     failures = [problem._asdict() for problem in found]
     line: Object = {"type": "resync_failed", "barrier": barrier.name, "failures": failures}
     if was_crossed(opened.initiative.workstreams, barrier.name):
         line["crossed"] = True
-    writes.ledger(list(stamped([line], at, run_id)))
+    writes.ledger(line)
     return state | {"status": RESYNC_FAILED, "updated_at": at}
