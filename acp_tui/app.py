@@ -25,16 +25,13 @@ from textual.signal import Signal
 from acp_core.model.clock import utc_now
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.locations import RUNNING, is_link
-from acp_tui import keys
+from acp_tui import keys, theme
+from acp_tui.keys import KeyQueue
 from acp_tui.opening import Opening
 from acp_tui.screens.fleet import FleetScreen
-from acp_tui.style import theme
-from acp_tui.style.theme import ReadableDim, readable
-from acp_tui.terminal.driver import Terminal, terminal_driver, terminal_guard
-from acp_tui.terminal.garbage import Heap
-from acp_tui.terminal.key_queue import KeyQueue
-from acp_tui.terminal.painting import PaintingApp
-from acp_tui.terminal.screenshots import Screenshots
+from acp_tui.terminal.driver import Screenshots, Terminal, terminal_driver, terminal_guard
+from acp_tui.terminal.painting import Heap, PaintingApp
+from acp_tui.theme import ReadableDim, readable
 
 if TYPE_CHECKING:
     from rich.terminal_theme import TerminalTheme

@@ -13,11 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from acp_core.cli import fields, layout
-from acp_core.cli.layout import Cell, Column
+from acp_core.cli import fields, output
 from acp_core.cli.matters import card_fields, card_lines
 from acp_core.cli.opening import open_one
-from acp_core.cli.output import Terminal, dump, say, terminal, typed
+from acp_core.cli.output import Cell, Column, Terminal, dump, say, terminal, typed
 from acp_core.cli.specs import ACT_LIST
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Card, Outcome, OutcomeState, Preview, Snapshot
@@ -200,7 +199,7 @@ def _list(snapshot: Snapshot, actions: Sequence[Action], as_json: bool) -> int:
         [Cell(action.name, "head"), Cell(action.label), Cell(action.sentence)] for action in actions
     ]
     columns = (Column("action", 8), Column("", 8, drop=1), Column("what it does", 20))
-    for line in layout.table(columns, rows, terminal()):
+    for line in output.table(columns, rows, terminal()):
         say(line)
     say()
     if snapshot.limits:
@@ -324,11 +323,11 @@ def _done(
 
 
 def _preview_lines(preview: Preview, shown_on: Terminal) -> list[str]:
-    lines = layout.wrap(preview.sentence, shown_on) if preview.sentence else []
+    lines = output.wrap(preview.sentence, shown_on) if preview.sentence else []
     for warning in preview.warnings:
-        lines += layout.wrap(warning, shown_on, indent="  ", first="! ")
+        lines += output.wrap(warning, shown_on, indent="  ", first="! ")
     for note in preview.notes:
-        lines += layout.wrap(note, shown_on, indent="  ", first="· ")
+        lines += output.wrap(note, shown_on, indent="  ", first="· ")
     for change in preview.changes:
         lines.append(shown_on.paint(f"{change.verb} {change.path}", "head"))
         lines += [_coloured(line, shown_on) for line in change.diff.splitlines()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from acp_core.cli import fields, layout, signs
+from acp_core.cli import fields, output, signs
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import Terminal, complain, dump, say, terminal, typed
 from acp_core.cli.start import chosen_paths, load_settings
@@ -76,6 +76,6 @@ def render(
         snapshot = snapshots[hit.key]
         state = f"{signs.STATUS[snapshot.status]} {snapshot.status.value}"
         title = f"{hit.name}  {state}  {typed(snapshot)}"
-        yield from (shown_on.paint(line, "head") for line in layout.wrap(title, shown_on))
+        yield from (shown_on.paint(line, "head") for line in output.wrap(title, shown_on))
         place = f"{hit.document}:{hit.line}  " if hit.document and hit.line else ""
-        yield from layout.wrap(f"{place}{hit.excerpt}", shown_on, indent="    ")
+        yield from output.wrap(f"{place}{hit.excerpt}", shown_on, indent="    ")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from acp_core.cli import fields, layout
+from acp_core.cli import fields, output
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import (
     Terminal,
@@ -116,24 +116,24 @@ def card_lines(card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal
     since = f" (waiting for you {age(card.since, now)})" if card.since else ""
     lines = [
         shown_on.paint(line, "need")
-        for line in layout.wrap(f"{card.title}{since}", shown_on, indent="  ", first="")
+        for line in output.wrap(f"{card.title}{since}", shown_on, indent="  ", first="")
     ]
     if card.claim:
-        lines += layout.wrap(f"“{card.claim}”", shown_on, indent=f"{IN} ", first=IN)
-    wide = max((layout.width(each.title) for each in card.sections), default=0)
+        lines += output.wrap(f"“{card.claim}”", shown_on, indent=f"{IN} ", first=IN)
+    wide = max((output.width(each.title) for each in card.sections), default=0)
     for section in card.sections:
         lines += _section(section, wide, shown_on)
     for number, verdict in enumerate(card.verdicts, 1):
         first = f"{number}. {verdict.label}"
-        lines += layout.wrap(first, shown_on, indent=IN, first=IN)
+        lines += output.wrap(first, shown_on, indent=IN, first=IN)
         text = verdict_command(card, number - 1, snapshot)
-        lines += layout.wrap(text, shown_on, indent=f"{IN}     ", first=f"{IN}   ")
+        lines += output.wrap(text, shown_on, indent=f"{IN}     ", first=f"{IN}   ")
     return lines
 
 
 def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
     """The section's title beside its rows, and the titles of their cells where they have any."""
-    lead = max(map(layout.width, section.leads), default=0)
+    lead = max(map(output.width, section.leads), default=0)
     signed = any(map(of_row, section.rows))
     rows: Sequence[tuple[str, str]] = [
         (text_of(row, lead, signed), _STYLES.get(row.tone, "")) for row in section.rows
@@ -144,8 +144,8 @@ def _section(section: CardSection, wide: int, shown_on: Terminal) -> list[str]:
     lines = []
     for number, (text, style) in enumerate(rows):
         title = section.title if number == 0 else ""
-        first = f"{IN}{layout.fit(title, wide)}  "
-        wrapped = layout.wrap(text, shown_on, indent=indent, first=first)
+        first = f"{IN}{output.fit(title, wide)}  "
+        wrapped = output.wrap(text, shown_on, indent=indent, first=first)
         lines += [shown_on.paint(line, style) if style else line for line in wrapped]
     return lines
 
@@ -167,7 +167,7 @@ def text_of(row: Row, lead: int = 0, signed: bool = False) -> str:
     sign = f"{_sign(row) or room} " if _sign(row) or room else ""
     first, *others = [cell for cell in row.cells if cell] or [""]
     if others and lead:
-        first += " " * (lead - layout.width(first))
+        first += " " * (lead - output.width(first))
     return sign + "  ".join((first, *others))
 
 
@@ -204,9 +204,9 @@ def why_fields(snapshot: Snapshot) -> fields.Fields:
 
 def why_lines(snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
     """The lines: how it stands, then each cause."""
-    lines = layout.wrap(f"{snapshot.name} — {snapshot.headline}", shown_on, indent="  ", first="")
+    lines = output.wrap(f"{snapshot.name} — {snapshot.headline}", shown_on, indent="  ", first="")
     if not snapshot.causes:
-        lines += layout.wrap(_nothing(snapshot, now), shown_on, first="")
+        lines += output.wrap(_nothing(snapshot, now), shown_on, first="")
     for number, cause in enumerate(snapshot.causes, 1):
         lines += ["", *_cause(number, cause, snapshot, now, shown_on)]
     return lines
@@ -232,15 +232,15 @@ def _cause(
     head = f"{number}. {headline} ({', '.join(facts)})"
     lines = [
         shown_on.paint(line, "need" if cause.wanted else "warning")
-        for line in layout.wrap(head, shown_on, indent=IN, first="")
+        for line in output.wrap(head, shown_on, indent=IN, first="")
     ]
     for evidence in cause.evidence:
-        lines += layout.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
+        lines += output.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
     if cause.advice:
         cased = continued if spoken.is_wanted() else sentence_case  # it goes on after "fix:"
         advice = cased(cause.advice, names_in(snapshot))
         first = f"{IN}{spoken.mark('→', 'fix:')} "
-        lines += layout.wrap(advice, shown_on, indent=f"{IN}  ", first=first)
+        lines += output.wrap(advice, shown_on, indent=f"{IN}  ", first=first)
     ways = [("", cause.remedy, cause.given)] if cause.remedy else []
     ways += [("or: ", other, fitting(snapshot, other, cause.given)) for other in cause.others]
     for lead, action, given in ways:
@@ -249,7 +249,7 @@ def _cause(
             choice_hint(snapshot, action, given),
         ):
             lines += (
-                layout.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ") if line else []
+                output.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ") if line else []
             )
     return lines
 

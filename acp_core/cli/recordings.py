@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.cli import fields, layout
-from acp_core.cli.layout import Cell, Column
-from acp_core.cli.output import dump, say, terminal
+from acp_core.cli import fields, output
+from acp_core.cli.output import Cell, Column, dump, say, terminal
 from acp_core.cli.replay import find_collaboration
 from acp_core.cli.start import key_of, load_settings
 from acp_core.history import library
@@ -46,7 +45,7 @@ def recordings(given: Values) -> int:
         say(dump(_as_fields(found)))
         return 0
     if found:
-        for line in layout.table(COLUMNS, [_row(each) for each in found], terminal()):
+        for line in output.table(COLUMNS, [_row(each) for each in found], terminal()):
             say(line)
     else:
         say("No recordings yet. The dashboard, `acp watch` and `acp record` make them.")

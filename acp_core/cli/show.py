@@ -6,10 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from acp_core.cli import fields, layout, signs
-from acp_core.cli.layout import Cell, Column
+from acp_core.cli import fields, output, signs
 from acp_core.cli.opening import open_one, unread
-from acp_core.cli.output import SHORT, Terminal, act_command, choice_hint, dump, say, terminal
+from acp_core.cli.output import (
+    SHORT,
+    Cell,
+    Column,
+    Terminal,
+    act_command,
+    choice_hint,
+    dump,
+    say,
+    terminal,
+)
 from acp_core.cli.start import load_settings
 from acp_core.history.forecast import NOTHING, Outlook
 from acp_core.model import (
@@ -76,15 +85,15 @@ class View:
 
     def wrap(self, text: str, first: str = IN, indent: str = "") -> list[str]:
         """A paragraph behind ``first``, its other lines behind blanks (or ``indent``)."""
-        indent = indent or " " * layout.width(first)
-        return layout.wrap(text, self.shown_on, indent=indent, first=first)
+        indent = indent or " " * output.width(first)
+        return output.wrap(text, self.shown_on, indent=indent, first=first)
 
     def table(self, rows: Sequence[Sequence[Cell]]) -> list[str]:
         """Aligned rows behind an indent, without titles."""
         if not rows:
             return []
         columns = [Column("", 0), *(Column("") for _ in rows[0])]
-        return layout.table(columns, [[Cell(""), *row] for row in rows], self.shown_on)[1:]
+        return output.table(columns, [[Cell(""), *row] for row in rows], self.shown_on)[1:]
 
 
 def page(snapshot: Snapshot, view: View) -> list[str]:
@@ -142,7 +151,7 @@ def _rail(snapshot: Snapshot, view: View) -> list[str]:
     used = 0
     for i, (text, state) in enumerate(stations):
         link = " ─ " if i else ""
-        cells = layout.width(link + text)
+        cells = output.width(link + text)
         if view.shown_on.width is not None and i and used + cells > view.shown_on.width:
             lines.append(IN)
             used, link, cells = len(IN), "─ ", cells - 1
@@ -205,11 +214,11 @@ def _waiting(snapshot: Snapshot, view: View) -> list[str]:
 
 
 def _next(snapshot: Snapshot, view: View) -> list[str]:
-    widest = max((layout.width(each.participant) for each in snapshot.next_actions), default=0)
+    widest = max((output.width(each.participant) for each in snapshot.next_actions), default=0)
     lines: list[str] = []
     for each in snapshot.next_actions:
         mark = spoken.mark("→", "now:") if each.waited else " "
-        lines += view.wrap(each.text, first=f"{IN}{mark} {layout.fit(each.participant, widest)}  ")
+        lines += view.wrap(each.text, first=f"{IN}{mark} {output.fit(each.participant, widest)}  ")
     return lines
 
 

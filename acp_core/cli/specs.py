@@ -522,7 +522,7 @@ LOOP = command_of(
         ),
         place=FOLDER,
         dry_run=False,
-        run="acp_core.cli.launch:loop",
+        run="acp_core.cli.loops:loop",
         words="COMMAND",
         json=False,
     )
@@ -538,7 +538,7 @@ PS = command_of(
         ),
         command="ps",
         examples=("acp ps", "acp ps checkout --all --json"),
-        run="acp_core.cli.processes:ps",
+        run="acp_core.cli.loops:ps",
     )
 )
 LOGS = command_of(
@@ -561,7 +561,7 @@ LOGS = command_of(
             "acp logs -f checkout reviewer",
             "acp logs --raw -n 200 checkout reviewer",
         ),
-        run="acp_core.cli.processes:logs",
+        run="acp_core.cli.loops:logs",
         json=False,
     )
 )  # fmt: skip

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from acp_core.cli import fields, layout
-from acp_core.cli.layout import Cell, Column, fit
+from acp_core.cli import fields
+from acp_core.cli import output as cli_output
 from acp_core.cli.opening import open_one
-from acp_core.cli.output import Terminal, dump, say, terminal
+from acp_core.cli.output import Cell, Column, Terminal, dump, fit, say, terminal
 from acp_core.cli.replay import chain_of, past_of
 from acp_core.cli.start import load_settings
 from acp_core.diagnosis.observer import Observer
@@ -149,7 +149,7 @@ def render(found: Sequence[Metrics], shown_on: Terminal) -> Iterator[str]:
         cells = [Cell(text, "dim" if text == NOT_RECORDED else style) for text in figure.values]
         rows.append((Cell(title), *cells))
     columns = [Column("", least=20), *(Column(each.name, least=12) for each in found)]
-    yield from layout.table(columns, rows, shown_on)
+    yield from cli_output.table(columns, rows, shown_on)
 
 
 def _over_time(each: Measured, utc: bool) -> Iterator[str]:

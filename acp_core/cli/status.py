@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
-from acp_core.cli import fields, layout, signs
-from acp_core.cli.layout import Cell, Column
+from acp_core.cli import fields, output, signs
 from acp_core.cli.opening import Seeing, sort_out
 from acp_core.cli.output import (
     SHORT,
+    Cell,
+    Column,
     Terminal,
     act_command,
     choice_hint,
@@ -144,11 +145,11 @@ def render(
             columns = (*COLUMNS[:HOST_AFTER], HOST, *COLUMNS[HOST_AFTER:])
             for entry, row in zip(shown, rows, strict=True):
                 row.insert(HOST_AFTER, Cell(", ".join(entry.snapshot.hosts) or "-"))
-        table = layout.table(columns, rows, shown_on)
+        table = output.table(columns, rows, shown_on)
         lines.append(table[0])
         for entry, line in zip(shown, table[1:], strict=True):
             if entry.key in headings:
-                lines += layout.wrap(headings[entry.key], shown_on)
+                lines += output.wrap(headings[entry.key], shown_on)
             lines += [line, *_needs(entry, now, shown_on)]
         lines.append("")
         sentence = counts.sentence() + overview.cost_sentence(entries)
@@ -243,6 +244,6 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
             told = continued(need.text, names_in(entry.snapshot))
         text = f"{told}{since}{remedy}"
         first = f"    {spoken.mark('→', 'needs you:')} "
-        lines += layout.wrap(text, shown_on, indent="      ", first=first)
-        lines += layout.wrap(hint, shown_on, indent="      ") if hint else []
+        lines += output.wrap(text, shown_on, indent="      ", first=first)
+        lines += output.wrap(hint, shown_on, indent="      ") if hint else []
     return lines

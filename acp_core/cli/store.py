@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from acp_core.cli import fields, layout
-from acp_core.cli.layout import Cell, Column
-from acp_core.cli.output import dump, say, terminal
+from acp_core.cli import fields, output
+from acp_core.cli.output import Cell, Column, dump, say, terminal
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -93,7 +92,7 @@ def listing(given: Values) -> int:
         ]
         for each in shown
     ]
-    for line in layout.table(_COLUMNS, rows, terminal()) if rows else ():
+    for line in output.table(_COLUMNS, rows, terminal()) if rows else ():
         say(line)
     say(f"{len(shown)} of {len(found)} collaborations" if rows else "No collaborations to list.")
     return 0

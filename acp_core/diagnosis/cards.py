@@ -26,8 +26,8 @@ from acp_core.model.text import clean, clean_line
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.cards import MOST, counted, texts
 from acp_core.protocols.kit.diagnosis import safe_id
+from acp_core.protocols.kit.documents import MOST, counted, texts
 from acp_core.protocols.kit.schema import fields
 from acp_core.protocols.kit.wording import difference, lines_of, safe
 

@@ -18,7 +18,7 @@ from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 from acp_core.protocols.kit import owner_inputs
 from acp_core.protocols.kit.mirroring import matter_of, verb_of
 from acp_core.protocols.registry import installed
-from acp_core.stores import base as manifests
+from acp_core.stores import address
 from acp_core.stores.asking import DECIDE
 
 _BY = "by"
@@ -38,7 +38,7 @@ def act_for_host(folder: str, name: str, text: str, by: str) -> Outcome:
         OSError: a file cannot be read or written.
     """
     given = _decoded(text)
-    mark = manifests.pinned_mark(folder)
+    mark = address.pinned_mark(folder)
     if not mark:
         raise Refused("this host does not control the run")
     if given.get("verb") == DECIDE and given.get("matter") != matter_of(folder, mark, utc_now()):

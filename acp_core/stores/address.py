@@ -3,19 +3,28 @@
 ``git+ssh://USER@HOST/PATH#ID``, ``git+https://HOST/PATH#ID``, ``git+file:///PATH#ID`` (``ssh://``,
 ``https://``, ``file://`` and an absolute path are rewritten to these), ``USER@HOST:PATH``, and
 ``postgresql://USER@HOST/DATABASE?OPTIONS#ID``. An address is given to other programs: what could
-be an option, a command or a secret there is refused before any of them is started. Standard
-library only.
+be an option, a command or a secret there is refused before any of them is started.
+
+``.acp/share.json`` of a shared folder names its store; it binds only as far as this account has pinned
+the same address in its own configuration, because agents can write in the folder. Standard library only.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import re
 import unicodedata
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from acp_core.files import atomic, claims
+from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
+from acp_core.person.paths import pin_of, pins_folder
 
 GIT = "git"
 POSTGRES = "postgresql"
@@ -23,9 +32,11 @@ ONLY = "only ssh, https, file paths and PostgreSQL"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _SCHEME = re.compile(r"([a-z][a-z0-9+]*)://", re.IGNORECASE)
 _SCP = re.compile(r"(?P<who>[^/:@\[\]]+@)?(?P<host>[^/:@\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<path>.+)")
+
 _AUTHORITY = re.compile(
     r"(?:(?P<user>[^@]*)@)?(?P<host>[^@:\[\]]+|\[[0-9a-fA-F:.]+\])?(?::(?P<port>[0-9]{1,5}))?"
 )
+
 _WORD = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
 _SECRET = re.compile(r"pass(word|file)?|sslpassword|.*secret.*|.*token.*", re.IGNORECASE)
 _LONGEST = 2_000
@@ -205,3 +216,218 @@ def _refused(text: str, reason: str) -> BadAddress:
 def without_password(text: str) -> str:
     """A text in which no address shows its password."""
     return re.sub(r"(://[^/@\s:]*):[^/@\s]*@", r"\1:***@", text)
+
+
+SHARE = ".acp/share.json"
+_SHARE_VERSION = 1
+LIMIT = 4 << 20  # bytes of a file about a store
+
+
+class BadManifest(Refused):
+    """A file of a shared folder about its store cannot be read; the message says what mends it."""
+
+
+class NewerManifest(Refused):
+    """A newer acp has shared the folder; this one leaves it alone."""
+
+
+class NotPinned(Refused):
+    """The folder does not name the store that this account agreed to. Nothing was asked of any."""
+
+
+def is_shared(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder says that it is shared with other hosts."""
+    return os.path.lexists(os.path.join(folder, SHARE))
+
+
+def pinned_address(folder: str) -> Address:
+    """The address of a folder's store, as the folder and this account's configuration say alike.
+
+    Raises:
+        NotPinned: this account did not share or join the folder, or at another address.
+        NewerManifest: a newer acp wrote share.json.
+        BadManifest: share.json cannot be read.
+    """
+    if not is_shared(folder) and (pinned := agreed_address(folder)):
+        raise NotPinned(
+            f"{folder} is shared at {clean_line(pinned.text, 300)}, but {SHARE} is gone: another program removed it; "
+            f"{_cures(folder, pinned)}"
+        )
+    there = _address_in(folder)
+    pinned = agreed_address(folder)
+    if pinned is None:
+        raise NotPinned(
+            f"{folder} says that it is shared at {clean_line(there.text, 300)}, but this account has not "
+            f"joined it: `acp join {clean_line(there.typed, 300)} {folder}`"
+        )
+    if pinned != there:
+        raise NotPinned(
+            f"{SHARE} in {folder} names {clean_line(there.text, 300)}, but this account shares it at "
+            f"{clean_line(pinned.text, 300)}: another program changed it; acp connected to neither; "
+            f"{_cures(folder, pinned)}"
+        )
+    return pinned
+
+
+def _cures(folder: str, pinned: Address) -> str:
+    verb = "share" if pinned_mark(folder) else "join"
+    address = clean_line(pinned.typed, 300)
+    again = f"acp join {address} {folder}" if verb == "join" else f"acp share {folder} {address}"
+    return f"`{again}` puts it back, `acp unshare {folder}` ends the sharing"
+
+
+def agreed_address(folder: str) -> Address | None:
+    """Where this account has agreed to share a folder, whatever the folder says; None for nowhere.
+
+    Raises:
+        BadManifest: the agreement cannot be read.
+    """
+    pin = pin_of(folder)
+    try:
+        return parse(str(json.loads(read_bounded(pin, LIMIT))["address"]))
+    except Unreadable as error:
+        if not error.missing:
+            raise BadManifest(f"{pin}: {error}") from None
+        return None
+    except (ValueError, TypeError, KeyError, RecursionError, BadAddress) as error:
+        raise BadManifest(
+            f"{pin} cannot be read ({error}): remove it, and `acp join` again"
+        ) from None
+
+
+def pin(
+    folder: str, address: Address, *, only_acp: bool = False, mark: str = "", reads: str = ""
+) -> None:
+    """Agree to a folder's store, for this account.
+
+    Args:
+        folder: the shared folder.
+        address: of its store.
+        only_acp: nothing else appends there, see `acp_core.stores.tree`.
+        mark: of the mirror that this folder fills, see `acp_core.stores.mirror`.
+        reads: of the mirror that this folder shows.
+
+    Raises:
+        OSError: the configuration cannot be written.
+    """
+    place = pin_of(folder)
+    atomic.private_folder(Path(pins_folder()))
+    value: dict[str, Any] = {"folder": os.path.realpath(folder), "address": address.text}
+    value |= {"exclusive": only_acp} | ({"mark": mark} if mark else {})
+    value |= {"reads": reads} if reads else {}
+    atomic.replace(place, json.dumps(value, indent=2).encode() + b"\n", private=True)
+
+
+def unpin(folder: str) -> None:
+    """Take the agreement to a folder's store back."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(pin_of(folder))
+
+
+def is_exclusive(folder: str) -> bool:
+    """Whether this account has chosen that only acp appends in the folder."""
+    return _pinned(folder).get("exclusive") is True
+
+
+def pinned_mark(folder: str) -> str:
+    """The mark of the mirror that this account fills from a folder; "" where it fills none."""
+    return str(_pinned(folder).get("mark", ""))
+
+
+def pinned_reads(folder: str) -> str:
+    """The mark of the mirror that this account reads in a folder; "" where it reads none."""
+    return str(_pinned(folder).get("reads", ""))
+
+
+def _pinned(folder: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read_bounded(pin_of(folder), LIMIT))
+    except (Unreadable, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def pins_changed() -> int:
+    """When this account last agreed to a store, or took that back; 0 where it never did."""
+    try:
+        return os.stat(pins_folder()).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def pinned_folders() -> dict[str, Address]:
+    """Every folder that this account has shared or joined, with its store, as it agreed to it.
+
+    A folder may be gone, or name another store by now: `pinned_address` tells.
+    """
+    found: dict[str, Address] = {}
+    place = pins_folder()
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(place)):
+            with contextlib.suppress(
+                Unreadable, ValueError, TypeError, KeyError, RecursionError, BadAddress
+            ):
+                value = json.loads(read_bounded(os.path.join(place, name), LIMIT))
+                found[str(value["folder"])] = parse(str(value["address"]))
+    return found
+
+
+def _address_in(folder: str) -> Address:
+    place = os.path.join(folder, SHARE)
+    try:
+        value = json.loads(read_bounded(place, LIMIT))
+        if newer := newer_share(value):
+            raise NewerManifest(f"{place}: {newer}")
+        return parse(str(value["url"]))
+    except (Unreadable, ValueError, TypeError, KeyError, RecursionError, BadAddress) as error:
+        raise BadManifest(
+            f"{place} cannot be read ({clean_line(str(error), 200)}): `acp join` the folder again"
+        ) from None
+
+
+def newer_share(value: Any) -> str:
+    """Why share.json, as it was decoded, is not for this acp, where a newer one wrote it; else ""."""
+    schema = str(value.get("schema", "")) if isinstance(value, dict) else ""
+    kind, _, version = schema.partition("/")
+    if kind != "acp.share" or not version.isdecimal() or int(version[:9]) <= _SHARE_VERSION:
+        return ""
+    return (
+        f"the folder was shared by a newer acp (format {int(version[:9])}, this one knows {_SHARE_VERSION}): "
+        "update acp on this machine"
+    )
+
+
+_SHARE_SCHEMA = f"acp.share/{_SHARE_VERSION}"
+
+
+def put_back(folder: str, address: Address) -> None:
+    """Have the folder name the store again that this account agreed to, where it does not.
+
+    Raises:
+        NewerManifest: a newer acp wrote share.json: it is left alone.
+        Refused: acp cannot coordinate there.
+        OSError: it cannot be written.
+    """
+    try:
+        if _address_in(folder) == address:
+            return
+    except BadManifest:
+        pass
+    write_share(folder, address)
+
+
+def write_share(folder: str, address: Address) -> None:
+    """Say in the folder where it is shared; ``.acp/.gitignore`` comes first.
+
+    Raises:
+        Refused: acp cannot coordinate there.
+        OSError: it cannot be written.
+    """
+    claims.prepare(folder)
+    value = {
+        "schema": _SHARE_SCHEMA,
+        "url": address.text,
+        "id": address.id,
+        "engine": address.engine,
+    }
+    atomic.replace(os.path.join(folder, SHARE), json.dumps(value, indent=2).encode() + b"\n")

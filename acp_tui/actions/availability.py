@@ -1,4 +1,7 @@
-"""Which acts a collaboration offers now: asked off the interface's thread, when one is in hand."""
+"""Which acts a collaboration offers now, and what acts are called: asked off the interface's thread.
+
+`Availability` knows the act that stops work where one is in hand, `Labels` what needs ask for.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from acp_tui.actions.intents import UNKNOWN, Halt, Start, halting
+from acp_tui.actions.offered import UNKNOWN, Halt, Start, halting, offered
 
 if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.timer import Timer
 
     from acp_core.model import Action, Snapshot
+    from acp_tui.app import AcpApp
 
 Ask = Callable[[str], Awaitable[Iterable["Action"]]]
 """Gives what can be done in the collaboration with a key."""
@@ -131,3 +135,82 @@ def _state(snapshot: Snapshot) -> object:
     """What decides which acts there are; most of what happens changes it not."""
     whose = tuple(turn.participant for turn in snapshot.turns)
     return snapshot.status, snapshot.phase, len(snapshot.needs), whose, snapshot.runners
+
+
+AT_ONCE = 40
+"""Collaborations that are asked in one go: no more stand on a screen."""
+
+SOON = 0.2
+"""Seconds until lines that were drawn are asked for: who scrolls past them asks nothing."""
+
+
+class Labels:
+    """The labels of actions, by collaboration and name."""
+
+    def __init__(self, app: AcpApp, changed: Callable[[], None]) -> None:
+        """Make it.
+
+        Args:
+            app: Its fleet is asked.
+            changed: Called when more is known.
+        """
+        self._app = app
+        self._changed = changed
+        self._known: dict[tuple[str, str], str] = {}
+        self._asked: dict[tuple[str, str], Snapshot] = {}
+        self._soon: dict[tuple[str, str], Snapshot] = {}
+
+    def of(self, key: str, action: str) -> str:
+        """What an action is called; the words of its name until that is known."""
+        return self._known.get((key, action)) or action.replace("_", " ").capitalize()
+
+    def drawn(self, key: str, action: str) -> str:
+        """As `of`, for a line that is drawn now: of a thousand only those are asked that show."""
+        snapshot = self._app.fleet.snapshots.get(key)
+        if snapshot is not None:
+            self.want_soon([(snapshot, action)])
+        return self.of(key, action)
+
+    def want_soon(self, wanted: Iterable[tuple[Snapshot, str]]) -> None:
+        """As `want`, once what was read is drawn: describing actions takes many modules."""
+        for snapshot, action in wanted:
+            place = snapshot.key, action
+            if not self._knows(place, snapshot):
+                if not self._soon:
+                    self._app.set_timer(SOON, self._ask)
+                self._soon[place] = snapshot
+
+    def _ask(self) -> None:
+        soon, self._soon = self._soon, {}
+        self.want((snapshot, action) for (_, action), snapshot in soon.items())
+
+    def _knows(self, place: tuple[str, str], snapshot: Snapshot) -> bool:
+        return place in self._known or self._asked.get(place) is snapshot
+
+    def want(self, wanted: Iterable[tuple[Snapshot, str]]) -> None:
+        """See to it that the labels of these actions are known soon."""
+        missing: dict[str, set[str]] = {}
+        for snapshot, action in wanted:
+            place = snapshot.key, action
+            if self._knows(place, snapshot):
+                continue
+            if len(missing) == AT_ONCE and snapshot.key not in missing:
+                break
+            self._asked[place] = snapshot
+            missing.setdefault(snapshot.key, set()).add(action)
+        if missing:
+            self._app.run_worker(self._request(missing), group="labels", exit_on_error=False)
+
+    async def _request(self, missing: dict[str, set[str]]) -> None:
+        changed = False
+        for key, names in missing.items():
+            try:
+                actions = await offered(self._app, key)
+            except Exception:  # a protocol's fault, or the collaboration is gone
+                continue
+            for action in actions:
+                if action.name in names and action.label:
+                    self._known[key, action.name] = action.label
+                    changed = True
+        if changed:
+            self._changed()

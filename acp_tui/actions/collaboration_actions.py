@@ -16,7 +16,6 @@ from acp_core.diagnosis.personal_table import ACK
 from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
 from acp_core.model.format import need_case
 from acp_core.model.text import clean_line
-from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.editor import EditorProblem, open_folder
 from acp_tui.terminal.painting import PaintingScreen
@@ -24,10 +23,11 @@ from acp_tui.terminal.painting import PaintingScreen
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
 
-    from acp_core.model import Action, Need, Outcome, Snapshot, Target
-    from acp_core.protocols.contract import Collaboration
+    from acp_core.model import Need, Outcome, Snapshot, Target
     from acp_tui.actions.availability import Availability
     from acp_tui.app import AcpApp
+
+from acp_tui.actions.offered import UNKNOWN, offered, trouble
 
 NO_ACTION = "No single action resolves this"
 """What the key that fixes says of a need without an action, before the way to go instead."""
@@ -279,46 +279,4 @@ _NEED_ONE = frozenset(
      "open_folder", "open", "launch", "stop"}
 )  # fmt: skip
 
-
-async def offered(app: AcpApp, key: str) -> tuple[Action, ...]:
-    """What can be done in a collaboration now, in a worker thread; what mends it first.
-
-    Raises:
-        Exception: whatever the protocol raises; KeyError where there is no such collaboration.
-    """
-    snapshot, now = app.fleet.snapshots.get(key), app.now()
-
-    def find(collaboration: Collaboration) -> tuple[Action, ...]:
-        if snapshot is None:
-            return tuple(collaboration.actions(now))
-        from acp_core.diagnosis import actions
-
-        return actions.actions(collaboration, snapshot, now, app.attention)
-
-    return await app.fleet.call(key, find)
-
-
-async def offered_named(app: AcpApp, key: str, name: str) -> Action | None:
-    """One act by its name, without the others, in a worker thread; None where there is none.
-
-    Raises:
-        Refused: it cannot be done now.
-        Exception: whatever the protocol raises; KeyError where there is no such collaboration.
-    """
-    snapshot, now = app.fleet.snapshots.get(key), app.now()
-
-    def find(collaboration: Collaboration) -> Action | None:
-        if snapshot is None:
-            return collaboration.action(name, now)
-        from acp_core.diagnosis import actions
-
-        return actions.action(collaboration, snapshot, name, now, app.attention)
-
-    return await app.fleet.call(key, find)
-
-
-def trouble(app: AcpApp, key: str | None, error: Exception) -> str:
-    """Why something with a collaboration failed, in words: it is gone, or what was raised."""
-    if key is not None and key not in app.fleet.snapshots:
-        return "the collaboration no longer exists"
-    return repr(error)
+"""What the key that stops work is for: all of it where that can be done, else a part of it."""

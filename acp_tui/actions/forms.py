@@ -1,15 +1,18 @@
-"""An action's inputs as a form, made from their description.
+"""An action's inputs as a form, made from their description, and the action tried with what is typed.
 
 Nothing is known here of any action: a title, a description, a default, the choices and
 the kind of each field stand in its table of fields (see `acp_core.model.action_spec.Field`), or in the
 pydantic model of an action that has no such table. Inputs that hold several choices have widgets of
 their own: `MultiSelect`, a switch for each choice, and `ChoicePerName`, a choice for each name.
+`evaluated` and `performed` are slow: for worker threads.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import shlex
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from textual import events, on
@@ -21,15 +24,15 @@ from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
 from acp_core.model import action_spec as spec
+from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import Kind
+from acp_core.model.format import count
 from acp_core.protocols.kit import schema
 from acp_core.protocols.kit.schema import fields as described
 from acp_tui import text
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
-
-    from acp_core.model.action import Action
 
 KINDS = {
     Kind.LINES: "lines",
@@ -44,7 +47,7 @@ KINDS = {
 _WRITTEN = ("line", "lines", "list")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Field:
     """One input. ``kind`` is line, lines, list, number, choice, switch, several (of the choices) or
     each (a choice for each of ``names``, or of what stands in the field ``names_from``).
@@ -61,7 +64,7 @@ class Field:
     required: bool = False
     optional: bool = False
     choices: tuple[Any, ...] = ()
-    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    labels: Mapping[str, str] = dataclass_field(default_factory=dict)
     names: tuple[str, ...] = ()
     names_from: str = ""
     bare: object = None
@@ -80,7 +83,7 @@ def fields(
     asked = (each for each in described(action) if each.asked)
     made = (_field(each, {**action.defaults, **(given or {})}) for each in asked)
     return tuple(
-        dataclasses.replace(each, required=True)
+        replace(each, required=True)
         if each.name in must and each.kind in _WRITTEN and not each.default
         else each
         for each in made
@@ -509,3 +512,97 @@ def entries(value: object) -> list[str]:
     if isinstance(value, list | tuple):
         return [str(each) for each in value]
     return [] if value in (None, "") else [str(value)]
+
+
+DIFF_LINES = 400
+"""How many lines of a file's difference are shown at most."""
+
+_OUTCOMES = {
+    OutcomeState.DONE: ("✓ Done", "$text-success"),
+    OutcomeState.REQUESTED: ("… Queued, not applied yet", "$text-warning"),
+    OutcomeState.REFUSED: ("✗ Refused, nothing was changed", "$text-error"),
+    OutcomeState.UNKNOWN: ("? Result unknown", "$text-warning"),
+}
+
+
+def preview_content(preview: Preview, above: str = "") -> Content:
+    """The sentence, warnings, notes, the change of every file, and the command that does the same.
+
+    Args:
+        preview: What the action would do.
+        above: What stands above it on the screen already, and is not repeated.
+    """
+    parts: list[text.Part] = []
+    if preview.sentence != above:
+        parts += [(preview.sentence, "bold"), "\n"]
+    if preview.refused and preview.refused != preview.sentence:
+        parts.append((f"✗ {preview.refused}\n", "$text-error"))
+    parts += [(f"! {warning}\n", "$text-warning") for warning in preview.warnings]
+    parts += [(f"· {note}\n", text.MUTED) for note in preview.notes]
+    for change in preview.changes:
+        parts += ["\n" if parts else "", *_change(change)]
+    if preview.command:
+        parts += ["\n" if parts else "", ("The same from a shell\n", text.MUTED)]
+        parts.append((shlex.join(preview.command) + "\n", "$text-accent"))
+    return text.join(*parts)
+
+
+def _change(change: Change) -> list[text.Part]:
+    lines = change.diff.splitlines()
+    parts: list[text.Part] = [
+        (f"{change.verb} ", text.MUTED),
+        (f"{text.safe_line(change.path)}\n", "bold"),
+    ]
+    for line in lines[:DIFF_LINES]:
+        parts.append((f"{text.safe_line(line)}\n", _colour(line)))
+    if len(lines) > DIFF_LINES:
+        parts.append((f"… {count(len(lines) - DIFF_LINES, 'more line')}\n", text.MUTED))
+    return parts
+
+
+def _colour(line: str) -> str:
+    if line.startswith(("+++", "---", "@@")):
+        return text.MUTED
+    return {"+": "$text-success", "-": "$text-error"}.get(line[:1], text.MUTED)
+
+
+def outcome_line(outcome: Outcome) -> Content:
+    """How it ended, as a row: the sign of how, then the sentence."""
+    word, colour = _OUTCOMES[outcome.state]
+    return text.join((f"{word[0]} ", colour), text.safe_line(outcome.sentence))
+
+
+def outcome_content(outcome: Outcome) -> Content:
+    """How it ended: a sign and a word, then the sentence."""
+    word, colour = _OUTCOMES[outcome.state]
+    return text.join((f"{word}\n\n", f"bold {colour}"), outcome.sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a look at the form found: what is wrong with it, else what would be done."""
+
+    errors: Mapping[str, str] = dataclass_field(default_factory=dict)
+    preview: Preview | None = None
+
+
+def evaluated(action: Action, values: Mapping[str, object]) -> Evaluation:
+    """What is wrong with the values of an action's inputs, else what it would do; slow."""
+    from pydantic import ValidationError
+
+    try:
+        inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
+    except ValidationError as error:
+        return Evaluation(errors=errors_by_field(error))
+    return Evaluation(preview=action.preview(inputs))
+
+
+def performed(action: Action, values: Mapping[str, object]) -> Outcome | Evaluation:
+    """Do an action; what is wrong with the values where it cannot be tried. Slow."""
+    from pydantic import ValidationError
+
+    try:
+        inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
+    except ValidationError as error:
+        return Evaluation(errors=errors_by_field(error))
+    return action.perform(inputs)

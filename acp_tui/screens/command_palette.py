@@ -125,7 +125,7 @@ class ActionsProvider(OffersProvider):
         screen = self._acting()
         self._subject = screen.in_hand() if screen else None
         if self._subject is not None:
-            from acp_tui.actions.collaboration_actions import offered
+            from acp_tui.actions.offered import offered
 
             self._actions = await offered(self.acp, self._subject.key)
 
@@ -149,7 +149,7 @@ class ActionsProvider(OffersProvider):
     def _keys(self, subject: Snapshot) -> dict[str, str]:
         """The keys that perform actions now, by the actions' names."""
         from acp_core.loops.acts.names import LAUNCH, STOP_LOOP
-        from acp_tui.actions.intents import halting
+        from acp_tui.actions.offered import halting
 
         ids = {LAUNCH: "act.launch", STOP_LOOP: "act.stop"}
         if halt := halting(self._actions):

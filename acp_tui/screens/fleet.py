@@ -6,7 +6,7 @@ A view says which of them are listed, under which headings, in which order and w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,18 +16,19 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
 from textual.widgets import Static
 
 from acp_core.model import format
 from acp_core.person.views import COLUMNS, GROUPS, SORTS, View, Views, parse
 from acp_tui import keys, text
 from acp_tui.actions.collaboration_actions import CollaborationActions
-from acp_tui.arranging import Arranging
-from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.dom import DOMNode
     from textual.widgets import Input
 
     from acp_core.fleet import Batch
@@ -79,7 +80,6 @@ class FleetViews:
 
     def show(self) -> None:
         """Tell the parts of the screen how the fleet is listed."""
-        from acp_tui.widgets.fleet_header import FleetHeader
 
         screen, view = self._screen, self.view
         screen.query_one(FleetHeader).view = view.words
@@ -222,7 +222,7 @@ class FleetScreen(CollaborationActions):
         """Filter, titles and list, below the header."""
         if self.furnished:
             return
-        from acp_tui.actions.labels import Labels
+        from acp_tui.actions.availability import Labels
         from acp_tui.screens.fleet_search import FleetSearch
         from acp_tui.widgets.filter_input import FilterInput
         from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
@@ -581,3 +581,129 @@ def _short(path: str) -> str:
 
 def _hint(key: str, what: str) -> Content:
     return text.join((key.rjust(10), "bold $text-accent"), f"  {what}\n")
+
+
+MANY = 1_500  # collaborations: to arrange more would hold the interface up
+
+
+class Arranging:
+    """Puts the fleet in order for a screen, which is told when that is done.
+
+    While a large fleet is being arranged, whatever else comes is taken together.
+
+    Args:
+        screen: whose worker does it.
+        snapshots: the fleet, as it stands whenever this is called.
+        seen: what the person has seen of a collaboration; called in any thread.
+        show: takes the entries in their order, in the interface's thread.
+    """
+
+    def __init__(
+        self,
+        screen: DOMNode,
+        snapshots: Callable[[], Iterable[Snapshot]],
+        seen: Callable[[Snapshot], Seen],
+        show: Callable[[list[FleetEntry]], Any],
+    ) -> None:
+        self._screen = screen
+        self._snapshots = snapshots
+        self._seen = seen
+        self._show = show
+        self._busy = self._again = False
+
+    def begin(self, before: Mapping[str, FleetEntry]) -> None:
+        """Arrange the fleet as it stands now; ``before`` are the entries that are shown."""
+        if self._busy:
+            self._again = True
+            return
+        snapshots = tuple(self._snapshots())
+        if len(snapshots) < MANY:
+            self._show(self._arranged(snapshots, before))
+            return
+        self._busy = True
+        self._screen.run_worker(
+            lambda: self._in_thread(snapshots, before), thread=True, group="arrange"
+        )
+
+    def _in_thread(self, snapshots: tuple[Snapshot, ...], before: Mapping[str, FleetEntry]) -> None:
+        """In a thread of its own."""
+        entries = self._arranged(snapshots, before)
+        self._screen.app.call_from_thread(self._done, entries)
+
+    def _done(self, entries: list[FleetEntry]) -> None:
+        self._busy = False
+        if self._screen.is_attached:
+            self._show(entries)
+            if self._again:
+                self._again = False
+                self.begin({entry.key: entry for entry in entries})
+
+    def _arranged(
+        self, snapshots: tuple[Snapshot, ...], before: Mapping[str, FleetEntry]
+    ) -> list[FleetEntry]:
+        from acp_core.fleet import overview  # late: not for the first picture
+
+        ordered = overview.arrange(snapshots, self._seen, before)
+        ordered.sort(key=lambda entry: entry.archived)
+        return ordered
+
+
+GAP = "  "
+LEAST = 8  # cells of a text that has to be cut
+
+
+class FleetHeader(Widget):
+    """One line: view, where, counts, clock. What does not fit is left out, the counts last."""
+
+    DEFAULT_CSS = """
+    FleetHeader { height: 1; padding: 0 1; background: $panel; color: $text; }
+    """
+
+    where: reactive[str] = reactive("")
+    """The paths, as a person would write them."""
+    view: reactive[str] = reactive("")
+    """How the fleet is listed, where that is other than usual."""
+    note: reactive[str] = reactive("")
+    """How the files are looked at, where that is out of the ordinary."""
+    counts: reactive[str] = reactive("")
+    """How many need somebody, are live, are done."""
+    urgent: reactive[bool] = reactive(False)
+    """Whether any needs somebody."""
+    clock: reactive[str] = reactive("")
+    """The time."""
+
+    def render(self) -> Content:
+        """Draw it in the width there is."""
+        first, dot, rest = self.counts.partition(" · ")
+        counts = text.join(
+            (first + dot[:1], "bold $text-error" if self.urgent else ""), (dot[1:] + rest, "")
+        )
+        clock = f"  {self.clock}"
+        if counts.cell_length + text.width(clock) + len(f"acp{GAP}") > self.content_size.width:
+            clock = ""
+        right = text.join(counts, (clock, text.MUTED))
+        space = self.content_size.width - right.cell_length - len("acp") - 2 * len(GAP)
+        view = _at_most(self.view, space)
+        space -= text.width(view) + len(GAP) if view else 0
+        where = _at_most(self.where, space)
+        note = f"({self.note})" if self.note else ""
+        note = _at_most(note, space - text.width(where) - len(GAP))
+        between = space - text.width(where) - text.width(note)
+        return text.join(
+            ("acp", "bold $text-accent"),
+            GAP if view else "",
+            (view, "$text-accent"),
+            GAP,
+            (where, text.MUTED),
+            GAP if note else "",
+            (note, "$text-warning"),
+            " " * (between + len(GAP) - (len(GAP) if note else 0)),
+            right,
+        )
+
+
+def _at_most(words: str, cells: int) -> str:
+    """``words``, cut where they are too long, or nothing where hardly any would be left."""
+    if text.width(words) <= cells:
+        return words
+    return text.fit(words, cells) if cells >= LEAST else ""

@@ -23,9 +23,9 @@ from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.model.format import age, count, need_case
 from acp_core.model.text import clean_line
 from acp_tui import keys
+from acp_tui.actions.availability import Labels
 from acp_tui.actions.collaboration_actions import LABEL, NO_ACTION
-from acp_tui.actions.labels import Labels
-from acp_tui.arranging import Arranging
+from acp_tui.screens.fleet import Arranging
 from acp_tui.text import MUTED, Part, join
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.panel_view import Count, PanelFilter

@@ -16,8 +16,8 @@ from textual.widget import Widget
 
 from acp_core.model import Document, Event, Need, Snapshot
 from acp_core.model.text import clean
-from acp_tui.actions.collaboration_actions import offered
-from acp_tui.actions.labels import Labels
+from acp_tui.actions.availability import Labels
+from acp_tui.actions.offered import offered
 from acp_tui.widgets import findings, next_actions, timeline
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import PEOPLE
@@ -27,7 +27,7 @@ from acp_tui.widgets.tab_strip import NEW, Tab, TabStrip
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from acp_tui.screens.snapshot_screen import SnapshotScreen
+    from acp_tui.screens.collaboration import SnapshotScreen
 
 PANES = ("timeline", "documents", "findings", "next")
 

@@ -14,7 +14,6 @@ from acp_core.cli.signs import SEVERITY
 from acp_core.model import Finding, Severity, Snapshot, Target, Verdict
 from acp_core.model.format import count, grouped
 from acp_tui import keys
-from acp_tui.style.colours import SEVERITY_COLOURS
 from acp_tui.widgets.pane import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
@@ -189,8 +188,15 @@ def key(finding: Finding) -> str:
     return f"{finding.code} {finding.document} {finding.line} {finding.event} {finding.message}"
 
 
+SEVERITY_COLOURS: Mapping[Severity, str] = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.ADVICE: "muted",
+}
+
+
 def _item(finding: Finding, called: Callable[[str], str], elsewhere: Mapping[str, str]) -> Item:
-    colour = SEVERITY_COLOURS[finding.severity].removeprefix("text-")
+    colour = SEVERITY_COLOURS[finding.severity]
     place = f"{finding.line} " if finding.line else ""
     details = []
     if finding.explanation:

@@ -24,7 +24,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from acp_core.cli import signs
-from acp_core.cli.layout import fit_name
+from acp_core.cli.output import fit_name
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry, Group, Section
 from acp_core.history.forecast import NOTHING, Forecast

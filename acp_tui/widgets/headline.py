@@ -28,7 +28,6 @@ from acp_core.model.format import (
     need_case,
     sentence_case,
 )
-from acp_tui.style.colours import VERDICT_COLOURS
 from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
 from acp_tui.widgets.lines import wrap
 from acp_tui.widgets.pane import PaneData
@@ -161,7 +160,8 @@ def _verdict(snapshot: Snapshot) -> Content:
     words = ", ".join(count(n, s.value) for s, n in counts if n) or _VERDICTS[snapshot.verdict]
     if snapshot.verdict is Verdict.UNKNOWN:
         return line(f"{sign} {words}", MUTED)
-    return line(f"{sign} {words}", f"${VERDICT_COLOURS[snapshot.verdict]}")
+    is_invalid = snapshot.verdict is Verdict.INVALID
+    return line(f"{sign} {words}", "$text-error" if is_invalid else "$text-warning")
 
 
 _VERDICTS = {

@@ -6,7 +6,7 @@ How one event looks is made by pure functions from an `Event` to rows (`event_ro
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,7 +25,6 @@ from acp_core.model import Event, Tone
 from acp_core.model.clock import utc_now
 from acp_core.model.format import age, clock, count, exact, grouped, zoned
 from acp_tui import keys
-from acp_tui.style.colours import TONE_COLOURS
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import CURSOR, UNREAD, Lines, Row, find, mark, text_of, wrap, wrap_path
 from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot, find_event
@@ -439,7 +438,20 @@ EVENT_LINES = 3
 KEPT = 1024
 """Of how many events is kept how they are shown: with each new one, all on the screen are asked for."""
 
-_STYLES = {tone: colour.removeprefix("text-") for tone, colour in TONE_COLOURS.items()}
+TONE_COLOURS: Mapping[Tone, str] = {
+    Tone.START: "muted",
+    Tone.SUBMIT: "primary",
+    Tone.REVIEW: "accent",
+    Tone.REVISE: "primary",
+    Tone.DECIDE: "accent",
+    Tone.ACCEPT: "success",
+    Tone.PASS: "success",
+    Tone.DONE: "success",
+    Tone.BLOCKED: "error",
+    Tone.OTHER: "muted",
+}
+"""The colours of states, by the names of the theme's own variables: with these every theme of Textual, and
+the sixteen colours of the terminal, work alike. A state shows as a sign (`acp_core.cli.signs`) first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,7 +547,7 @@ def event_rows(
     event: Event, form: Columns, now: datetime, *, unread: bool = False, selected: bool = False
 ) -> tuple[Row, ...]:
     """The rows of an event: when, number, sign, who, what, and the summary where there is room."""
-    style = "error" if event.problem else _STYLES[event.tone]
+    style = "error" if event.problem else TONE_COLOURS[event.tone]
     sign = ILLEGAL if event.problem else TONE[event.tone]
     pieces = [
         ((CURSOR if selected else UNREAD if unread else " ") + " ", "accent"),
@@ -714,4 +726,4 @@ def _lines(text: str, cells: int, most: int) -> list[str]:
 
 def tone_style(tone: Tone) -> str:
     """The name of the style in which an event of this tone is drawn."""
-    return _STYLES[tone]
+    return TONE_COLOURS[tone]

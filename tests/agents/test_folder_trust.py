@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.agents import presets
 from acp_core.agents import program as agents_program
-from acp_core.cli.checks import State, agents
+from acp_core.cli.doctor import State, agents
 from acp_core.loops import launch
 from tests.loops.support import make, spec, stand_in
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_core import __version__
-from acp_core.cli import checks
-from acp_core.cli.checks import Check, State
-from acp_core.cli.doctor import render
+from acp_core.cli import doctor
+from acp_core.cli.doctor import Check, State, render
 from acp_core.cli.output import Terminal
 from tests.cli.support import Acp
 
@@ -43,7 +42,7 @@ def test_a_needed_library_that_is_missing_is_exit_code_1(
 ) -> None:
     from acp_core.cli.main import run
 
-    monkeypatch.setattr(checks, "NEEDED", ("click", "no-such-library"))
+    monkeypatch.setattr(doctor, "NEEDED", ("click", "no-such-library"))
     assert run(["doctor"], lambda paths, settings: 0) == 1
     out = capsys.readouterr().out
     assert "✗ missing  no-such-library" in out
@@ -53,12 +52,12 @@ def test_a_needed_library_that_is_missing_is_exit_code_1(
 def test_every_extra_that_is_absent_says_what_it_adds_and_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checks, "_version", lambda name: "")
-    found = list(checks.extras())
-    assert [check.name for check in found] == list(checks.EXTRAS)
+    monkeypatch.setattr(doctor, "_version", lambda name: "")
+    found = list(doctor.extras())
+    assert [check.name for check in found] == list(doctor.EXTRAS)
     for check in found:
         assert check.state is State.OPTIONAL
-        assert f"adds {checks.ADDS[check.name]}; " in check.advice
+        assert f"adds {doctor.ADDS[check.name]}; " in check.advice
         assert "pip install " in check.advice and f"'acp-tui[{check.name}]'" in check.advice
         assert f"pip install '.[{check.name}]'" in check.advice
 
@@ -69,7 +68,7 @@ def test_folders_that_cannot_be_made_are_told(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "file" / "state"))
     monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
-    found = list(checks.folders())
+    found = list(doctor.folders())
     assert named(found, "state").state is State.WARN
     assert "in the way" in named(found, "state").advice
     assert named(found, "settings").value == f"{tmp_path}/config (made when it is needed)"
@@ -89,14 +88,14 @@ def test_folders_that_cannot_be_made_are_told(
 def test_it_says_whether_locks_can_be_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, state: State, said: str
 ) -> None:
-    monkeypatch.setattr(checks.locked, "kind", lambda path, mounts: kind)
-    check = named(list(checks.watching([str(tmp_path)])), str(tmp_path))
+    monkeypatch.setattr(doctor.locked, "kind", lambda path, mounts: kind)
+    check = named(list(doctor.watching([str(tmp_path)])), str(tmp_path))
     assert check.state is state
     assert said in check.advice
 
 
 def test_a_path_that_is_not_there_is_told() -> None:
-    assert named(list(checks.watching(["nowhere"])), "nowhere").state is State.WARN
+    assert named(list(doctor.watching(["nowhere"])), "nowhere").state is State.WARN
 
 
 @pytest.mark.parametrize(
@@ -115,16 +114,16 @@ def test_it_says_which_colours_there_are(
         monkeypatch.delenv(name, raising=False)
     for name, given in environment.items():
         monkeypatch.setenv(name, given)
-    check = named(list(checks.terminal_checks()), "colours")
+    check = named(list(doctor.terminal_checks()), "colours")
     assert (check.value, check.state) == (value, state)
 
 
 def test_an_editor_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", "no-such-editor --wait")
-    assert named(list(checks.programs()), "editor").state is State.WARN
+    assert named(list(doctor.programs()), "editor").state is State.WARN
     monkeypatch.setenv("EDITOR", "sh -c")
-    assert named(list(checks.programs()), "editor").state is State.OK
+    assert named(list(doctor.programs()), "editor").state is State.OK
 
 
 def test_settings_that_cannot_be_used_are_told(
@@ -132,12 +131,12 @@ def test_settings_that_cannot_be_used_are_told(
 ) -> None:
     monkeypatch.setenv("ACP_CONFIG", str(tmp_path))
     (tmp_path / "config.toml").write_text("theme = [")
-    check = named(list(checks.folders()), "config.toml")
+    check = named(list(doctor.folders()), "config.toml")
     assert check.state is State.WARN
     assert "config.toml" in check.advice
     (tmp_path / "config.toml").write_text('editor = "sh -c"\n')
-    assert named(list(checks.programs()), "editor").value == "sh -c"
-    assert all(check.name != "config.toml" for check in checks.folders())
+    assert named(list(doctor.programs()), "editor").value == "sh -c"
+    assert all(check.name != "config.toml" for check in doctor.folders())
 
 
 def test_text_of_the_environment_is_harmless() -> None:
@@ -155,7 +154,7 @@ def test_text_of_the_environment_is_harmless() -> None:
 def test_an_extra_is_added_by_the_program_that_installed_acp(
     by: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_version", lambda name: "")
+    monkeypatch.setattr(doctor, "_version", lambda name: "")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     if by == "pipx":
         (tmp_path / "pipx_metadata.json").touch()
@@ -164,4 +163,4 @@ def test_an_extra_is_added_by_the_program_that_installed_acp(
     (place / "METADATA").write_text("Name: acp-tui\nVersion: 0.2.0\n")
     (place / "INSTALLER").write_text(f"{by}\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert command in named(list(checks.extras()), "web").advice
+    assert command in named(list(doctor.extras()), "web").advice

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.cli.checks import Check, Me, State, sharing
+from acp_core.cli.doctor import Check, Me, State, sharing
 
 GID = os.getgid()
 ME = Me(os.getuid(), "ben", (GID + 77, GID))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_core import model
-from acp_core.cli import layout
+from acp_core.cli import output
 from acp_core.cli.output import Terminal
 from acp_core.cli.show import View, page
 from acp_core.model import PhaseState, Snapshot, Visit
@@ -155,7 +155,7 @@ def test_a_long_rail_goes_on_in_the_next_line(snapshot: Snapshot) -> None:
     rail = lines[lines.index("") + 1 :]
     assert rail[0] == "✓ drafting 0s (2 rounds)"
     assert rail[1].startswith("  ─ ✓ reviewing")
-    assert all(layout.width(line) <= 50 for line in rail[: rail.index("")])
+    assert all(output.width(line) <= 50 for line in rail[: rail.index("")])
 
 
 def test_time_stands_still_in_what_is_over(snapshot: Snapshot) -> None:
@@ -167,7 +167,7 @@ def test_time_stands_still_in_what_is_over(snapshot: Snapshot) -> None:
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_paragraphs_and_tables_fit(snapshot: Snapshot, width: int) -> None:
     lines = page(snapshot, view(shown_on=Terminal(width=width), needs=snapshot.needs))
-    assert all(layout.width(line) <= width for line in lines)
+    assert all(output.width(line) <= width for line in lines)
 
 
 # --- as a process --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.cli import layout
+from acp_core.cli import output
 from acp_core.cli.output import Terminal
 from acp_core.cli.status import as_fields, render
 from acp_core.fleet import overview
@@ -69,7 +69,7 @@ def test_the_table_at_60_columns_leaves_out_what_matters_least(fleet: list[Fleet
     lines = render(fleet, NOW, Terminal(width=60))
     titles = lines[0].split()
     assert titles == ["state", "collaboration", "phase", "waiting", "for", "since"]
-    assert all(layout.width(line) <= 60 for line in lines)
+    assert all(output.width(line) <= 60 for line in lines)
 
 
 def test_at_80_columns_even_long_words_leave_room_for_findings(fleet: list[FleetEntry]) -> None:
@@ -86,7 +86,7 @@ def test_at_80_columns_even_long_words_leave_room_for_findings(fleet: list[Fleet
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_no_line_is_wider_than_the_terminal(fleet: list[FleetEntry], width: int) -> None:
     lines = render(fleet, NOW, Terminal(width=width), everything=True)
-    assert all(layout.width(line) <= width for line in lines)
+    assert all(output.width(line) <= width for line in lines)
 
 
 def test_colour_only_repeats_what_signs_and_words_say(fleet: list[FleetEntry]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.cli.checks import EXTRAS
+from acp_core.cli.doctor import EXTRAS
 from tests.hygiene.sources import ROOT
 from tests.support.terminal import Terminal
 

@@ -20,7 +20,6 @@ import pytest
 
 from acp_core.files import claims, watch
 from acp_core.fleet import Batch, Fleet, NoCollaboration, live, member, readings, workers
-from acp_core.fleet import watching as fleet_watching
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from tests.support import toy
 
@@ -295,7 +294,7 @@ async def test_a_missed_change_is_noticed_by_the_slow_look(
 async def test_what_is_known_is_looked_at_sooner_where_it_is_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet_watching, "LEAST_BETWEEN_LOOKS", 0.2)
+    monkeypatch.setattr(readings, "LEAST_BETWEEN_LOOKS", 0.2)
     one = toy.make(tmp_path / "one")
     async with watching(tmp_path) as reader:
         reader.fleet._watch_list._watcher.close()

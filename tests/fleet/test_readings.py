@@ -11,10 +11,9 @@ import pytest
 
 from acp_core.diagnosis.observer import Observer
 from acp_core.fleet import live
-from acp_core.fleet import watching as fleet_watching
+from acp_core.fleet import readings as fleet_readings
 from acp_core.fleet.member import Member
-from acp_core.fleet.readings import Readings
-from acp_core.fleet.watching import WatchList
+from acp_core.fleet.readings import Readings, WatchList
 from acp_core.fleet.workers import PACE, Lane, Mail, Urgency, Workers
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
@@ -29,7 +28,7 @@ async def test_what_changes_while_it_is_read_is_read_again(
 ) -> None:
     """The change comes when its file was read already, and before that reading ended."""
     monkeypatch.setattr(live, "NET", 10 * PATIENCE)  # no look but for a change
-    monkeypatch.setattr(fleet_watching, "LEAST_BETWEEN_LOOKS", 10 * PATIENCE)
+    monkeypatch.setattr(fleet_readings, "LEAST_BETWEEN_LOOKS", 10 * PATIENCE)
     one = toy.make(tmp_path / "one")
     has_read, may_end, refresh = threading.Event(), threading.Event(), toy.Toy.refresh
 

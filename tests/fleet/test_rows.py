@@ -16,7 +16,6 @@ import pytest
 from acp_core.files import tree_state
 from acp_core.files.watch import Watcher
 from acp_core.fleet import Fleet, cached_snapshot, live, readings, snapshot_cache, workers
-from acp_core.fleet import watching as fleet_watching
 from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.fleet.member import Member
 from acp_core.fleet.workers import FIRST
@@ -188,7 +187,7 @@ async def test_one_that_hangs_while_many_are_recalled_keeps_none_of_them(
 
     monkeypatch.setattr(snapshot_cache.SnapshotCache, "recall", slow)
     monkeypatch.setattr(Watcher, "replace", lambda *given: None)  # nor do other looks help
-    monkeypatch.setattr(fleet_watching, "LEAST_BETWEEN_LOOKS", 10 * PATIENCE)
+    monkeypatch.setattr(readings, "LEAST_BETWEEN_LOOKS", 10 * PATIENCE)
     monkeypatch.setattr(live, "NET", 10 * PATIENCE)
     monkeypatch.setattr(readings, "PATIENCE", 0.2)
     monkeypatch.setattr(readings, "HELP", 0.05)
@@ -226,7 +225,7 @@ async def test_what_changes_unseen_while_many_are_recalled_is_looked_at_after_it
     monkeypatch.setattr(snapshot_cache.SnapshotCache, "recall", slow)
     monkeypatch.setattr(Watcher, "replace", lambda *given: None)
     for module, name in (
-        (fleet_watching, "LEAST_BETWEEN_LOOKS"),
+        (readings, "LEAST_BETWEEN_LOOKS"),
         (live, "NET"),
         (readings, "PATIENCE"),
     ):

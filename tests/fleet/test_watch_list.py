@@ -8,7 +8,7 @@ from pathlib import Path
 from acp_core.diagnosis.observer import Observer
 from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.member import Member
-from acp_core.fleet.watching import BETWEEN_REPLACEMENTS, FOR_EACH_FOLDER, WatchList
+from acp_core.fleet.readings import BETWEEN_REPLACEMENTS, FOR_EACH_FOLDER, WatchList
 from acp_core.fleet.workers import Mail, Workers
 
 HOME, INSIDE, ELSEWHERE = Path("/fleet/one"), Path("/fleet/one/.state"), Path("/fleet/two")

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.cli.layout import fit
-from acp_core.cli.layout import width as cells
+from acp_core.cli.output import fit
+from acp_core.cli.output import width as cells
 from acp_core.history import chart
 from acp_core.history.chart import (
     NARROWEST,

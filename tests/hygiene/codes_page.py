@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from acp_core.protocols.cycle.rules.codes import CODES as CYCLE
+from acp_core.protocols.cycle.rules.checks import CODES as CYCLE
 from acp_core.protocols.folder.rules.codes import CODES as FOLDER
 from acp_core.protocols.governed.rules.findings import CODES as GOVERNED
 from acp_core.protocols.wire.rules import RULES as WIRE

@@ -27,7 +27,7 @@ def test_one_module_imports_the_library() -> None:
 
 
 def test_who_takes_turns_does_not_load_it() -> None:
-    code = "import acp_core.loops.process, acp_core.cli.processes, sys; print('acp' in sys.modules)"
+    code = "import acp_core.loops.process, acp_core.cli.loops, sys; print('acp' in sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.cli import checks, table
+from acp_core.cli import doctor, table
 from acp_core.protocols.registry import Command, load
 from tests.hygiene.sources import PACKAGES, ROOT, files, tree
 
@@ -138,11 +138,11 @@ def test_what_the_doctor_looks_for_is_what_the_package_asks_for() -> None:
     needed = plain(project["dependencies"])
     if sys.platform != "linux":
         needed -= {"inotify-simple"}
-    assert set(checks.NEEDED) == needed
+    assert set(doctor.NEEDED) == needed
     extras = project["optional-dependencies"]
-    assert {name: set(parts) for name, parts in checks.EXTRAS.items()} == {
+    assert {name: set(parts) for name, parts in doctor.EXTRAS.items()} == {
         name: plain(extras[name]) for name in extras if name != "dev"
     }
-    assert set(checks.ADDS) == set(checks.EXTRAS)
-    oldest = ".".join(map(str, checks.OLDEST_PYTHON))
+    assert set(doctor.ADDS) == set(doctor.EXTRAS)
+    oldest = ".".join(map(str, doctor.OLDEST_PYTHON))
     assert project["requires-python"] == f">={oldest}"

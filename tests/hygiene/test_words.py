@@ -95,12 +95,8 @@ RETIRED = {
 
 EXCEPTIONS = {
     ("acp_core/history/schema.py", "thrown away"): "a value that recordings hold",
-    ("acp_core/protocols/cycle/conduct/escalation.py", "go on"): "an option of earlier versions",
-    ("acp_core/protocols/cycle/conduct/escalation.py", "all the same"): "the same option",
-    (
-        "acp_core/protocols/cycle/conduct/steps.py",
-        "go on",
-    ): "a note that histories are read by",
+    ("acp_core/protocols/cycle/conduct/steps.py", "all the same"): "the same option",
+    ("acp_core/protocols/cycle/conduct/steps.py", "go on"): "an option, and a note of histories",
     ("acp_core/protocols/cycle/past.py", "go on"): "the expression that reads this note",
     ("docs/architecture.md", "parked"): "the name of the mechanism, which the page explains",
 }

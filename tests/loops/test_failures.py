@@ -12,7 +12,7 @@ import pytest
 from acp_core.agents import presets, registry
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
-from acp_core.cli.processes import sentence
+from acp_core.cli.loops import sentence
 from acp_core.diagnosis import actions
 from acp_core.fleet import Fleet
 from acp_core.loops import launch, wording

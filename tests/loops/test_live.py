@@ -16,8 +16,8 @@ from acp_core.agents.live.state import Files
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
+from acp_core.cli.loops import facts
 from acp_core.cli.main import run as acp_main
-from acp_core.cli.processes import facts
 from acp_core.loops import launch
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict

@@ -13,7 +13,7 @@ import pytest
 from acp_core.agents import presets, registry
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase, RunnerState
-from acp_core.cli.processes import facts, sentence
+from acp_core.cli.loops import facts, sentence
 from acp_core.fleet import Fleet
 from acp_core.loops import launch
 from acp_core.loops.interrupted import interrupted

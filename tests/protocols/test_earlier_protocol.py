@@ -15,7 +15,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from acp_core import model
-from acp_core.cli import act, protocol_checks
+from acp_core.cli import act
+from acp_core.cli import doctor as cli_doctor
 from acp_core.protocols.kit.schema import fields
 from acp_tui.actions import forms
 from tests.support import toy
@@ -131,7 +132,7 @@ def doctor(folder: Path, code: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "old", "now"),
     [
-        (f"import {old}", old, protocol_checks.MOVED[old])
+        (f"import {old}", old, cli_doctor.MOVED[old])
         for old in ("acp_core.collaboration", "acp_core.story", "acp_core.turn", "acp_core.case")
     ]
     + [
@@ -192,11 +193,11 @@ KIT_0_2 = (
 @pytest.mark.parametrize("name", KIT_0_2.split())
 def test_each_module_that_0_2_shared_is_there_or_told_where_it_is(name: str) -> None:
     module = f"acp_core.protocols.kit.{name}"
-    assert importlib.util.find_spec(protocol_checks.MOVED.get(module, module)) is not None
+    assert importlib.util.find_spec(cli_doctor.MOVED.get(module, module)) is not None
 
 
 def test_what_has_moved_is_there() -> None:
-    for old, now in protocol_checks.MOVED.items():
+    for old, now in cli_doctor.MOVED.items():
         home, _, name = now.rpartition(".")
         there = importlib.util.find_spec(now) if name.islower() and _is_package(home) else None
         assert there or hasattr(importlib.import_module(home), name), (old, now)

@@ -19,7 +19,7 @@ from acp_core.model import Action, Card, Finding, Need, Severity, Snapshot, Stat
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.style.theme import readable
+from acp_tui.theme import readable
 from tests.tui.support import NOW, make_snapshot
 
 

@@ -16,8 +16,8 @@ from textual.widgets import OptionList
 from acp_core.fleet import Batch
 from acp_core.model import Action, Need, Outcome, OutcomeState, Preview
 from acp_core.person.settings import SettingsError
+from acp_tui import theme
 from acp_tui.app import AcpApp, run
-from acp_tui.style import theme
 from acp_tui.widgets.fleet_table import FleetTable
 from tests.support import toy
 from tests.tui.stage import (

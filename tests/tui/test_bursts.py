@@ -18,7 +18,7 @@ from acp_core.agents.state import Phase
 from acp_core.model import Turn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
-from acp_tui.actions.collaboration_actions import offered_named
+from acp_tui.actions.offered import offered_named
 from acp_tui.app import AcpApp
 from acp_tui.screens import action as action_screen
 from acp_tui.screens.action import ActionScreen

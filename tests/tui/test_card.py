@@ -11,8 +11,7 @@ import pytest
 from textual import events
 
 from acp_core.model.card import CardVerdict
-from acp_tui.screens.card import CardScreen
-from acp_tui.widgets.card import verdict_content
+from acp_tui.screens.card import CardScreen, verdict_content
 from tests.golden.states import all_states
 from tests.protocols.governed import states
 from tests.tui.cards import dashboard, drawn_card, open_card

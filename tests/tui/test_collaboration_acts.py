@@ -156,7 +156,7 @@ async def test_editing_steps_aside_and_comes_back(
 ) -> None:
     edited: list[tuple[Path, int | None]] = []
     monkeypatch.setattr(
-        "acp_tui.screens.snapshot_screen.edit",
+        "acp_tui.screens.collaboration.edit",
         lambda app, path, line=None, setting=None: edited.append((path, line)),
     )
     snapshot = with_paths(make_snapshot(), KEY)

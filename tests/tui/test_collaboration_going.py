@@ -9,9 +9,8 @@ from textual.widgets import OptionList
 
 from acp_core import model
 from acp_core.model import Status, Target
-from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.screens.collaboration import CollaborationScreen, LinkScreen, is_web
 from acp_tui.screens.pick import PickScreen
-from acp_tui.screens.snapshot_screen import LinkScreen, is_web
 from acp_tui.widgets.document_pages import TextView
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.pane import Pane

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.history import diff as differ
-from acp_tui.screens.compare import below, compare, side_by_side
+from acp_tui.screens.reading import below, compare, side_by_side
 from acp_tui.text import width
 from acp_tui.widgets.lines import Row, text_of
 

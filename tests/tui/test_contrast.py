@@ -23,8 +23,9 @@ from acp_core.cli import signs
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.style.colours import SEVERITY_COLOURS, TONE_COLOURS, VERDICT_COLOURS
-from acp_tui.style.theme import LEAST, TEXTS, ReadableDim, contrast
+from acp_tui.theme import LEAST, TEXTS, ReadableDim, contrast
+from acp_tui.widgets.findings import SEVERITY_COLOURS
+from acp_tui.widgets.timeline_view import TONE_COLOURS
 from tests.golden.states import all_states
 from tests.hygiene.sources import ROOT, files
 from tests.tui.screen import settle
@@ -217,4 +218,3 @@ def test_no_state_is_told_by_its_colour_alone() -> None:
         assert len(set(kind.values())) == len(kind), kind
     assert set(TONE_COLOURS) == set(signs.TONE)
     assert set(SEVERITY_COLOURS) == set(signs.SEVERITY)
-    assert set(VERDICT_COLOURS) == set(signs.VERDICT)

@@ -16,7 +16,7 @@ from acp_core.fleet import Fleet, overview
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.person import notices
-from acp_tui.screens.result import capitalize_sentence
+from acp_tui.screens.action import capitalize_sentence
 from acp_tui.widgets import fleet_table, next_actions
 from acp_tui.widgets.headline import Keys, headlines
 from acp_tui.widgets.next_actions import need_item, notice_item

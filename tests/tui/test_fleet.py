@@ -16,11 +16,10 @@ from textual.widgets import Input, Static
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry
 from acp_core.model import Need, Notice, Participant, Source, SourceState, Status, Turn
-from acp_tui import arranging
 from acp_tui.app import AcpApp
-from acp_tui.screens.fleet import FleetScreen
+from acp_tui.screens import fleet as screens_fleet
+from acp_tui.screens.fleet import FleetHeader, FleetScreen
 from acp_tui.widgets import fleet_table
-from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 from tests.tui.stage import (
     Clock,
@@ -394,7 +393,7 @@ async def test_a_large_fleet_is_put_in_order_beside_the_interface(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes meanwhile is not lost; the list is as of the last of it."""
-    monkeypatch.setattr(arranging, "MANY", 3)
+    monkeypatch.setattr(screens_fleet, "MANY", 3)
     many = [snapshot(f"n{i}") for i in range(5)]
     fleet = StageFleet(*many)
     app = dashboard(fleet, tmp_path)

@@ -15,11 +15,10 @@ from acp_core.model import Cause, Need, Outcome, OutcomeState, Participant, Runn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.action import ActionScreen, ResultScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
-from acp_tui.screens.result import ResultScreen
 from tests.protocols.cycle.test_cards import asking
 from tests.protocols.folder.support import make_v1
 from tests.tui.screen import headline, seen

@@ -91,7 +91,7 @@ async def test_keys_that_are_pressed_meanwhile_wait_for_the_collaboration(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who sees the newest event takes it for the collaboration, and presses its keys."""
-    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.keys.LONGEST", 1_000)
     monkeypatch.setattr("acp_tui.opening.HELD", 1_000)
     folder = make_v1(tmp_path / "c")
     fleet = StageFleet(complete=False)
@@ -109,7 +109,7 @@ async def test_keys_that_are_pressed_meanwhile_wait_for_the_collaboration(
 async def test_keys_wait_for_nothing_where_the_collaboration_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.keys.LONGEST", 1_000)
     folder = make_v1(tmp_path / "c")
     fleet = StageFleet(complete=False)
     app = opened(folder, fleet, tmp_path)
@@ -147,7 +147,7 @@ async def test_of_many_the_names_stand_there_but_of_those_put_away(tmp_path: Pat
 async def test_keys_that_are_pressed_at_a_name_wait_for_its_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.keys.LONGEST", 1_000)
     monkeypatch.setattr("acp_tui.opening.HELD", 1_000)
     folder = make_v1(tmp_path / "work" / "checkout")
     fleet = StageFleet(complete=False)
@@ -164,7 +164,7 @@ async def test_keys_that_are_pressed_at_a_name_wait_for_its_row(
 async def test_keys_wait_for_nothing_where_the_names_are_of_nothing_that_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.keys.LONGEST", 1_000)
     make_v1(tmp_path / "work" / "checkout")
     fleet = StageFleet(complete=False)
     app = opened(tmp_path / "work", fleet, tmp_path)
@@ -179,7 +179,7 @@ async def test_keys_wait_for_nothing_where_the_names_are_of_nothing_that_is_list
 async def test_keys_do_not_wait_for_ever_for_what_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.keys.LONGEST", 1_000)
     monkeypatch.setattr("acp_tui.opening.HELD", 0.2)
     make_v1(tmp_path / "work" / "checkout")
     app = opened(tmp_path / "work", StageFleet(complete=False), tmp_path)
@@ -192,7 +192,7 @@ async def test_keys_do_not_wait_for_ever_for_what_is_not_read(
 async def test_what_was_opened_meanwhile_stays_on_top_and_takes_its_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_tui.terminal.key_queue.LONGEST", 1_000)
+    monkeypatch.setattr("acp_tui.keys.LONGEST", 1_000)
     folder = make_v1(tmp_path / "c")
     app = opened(folder, StageFleet(complete=False), tmp_path)
     begin, go_on = app.opening._open, threading.Event()

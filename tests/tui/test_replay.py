@@ -16,8 +16,7 @@ from acp_core.history.moments import EVENT, Moment
 from acp_core.history.recorder import Recorder
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.replay import ReplayScreen
-from acp_tui.widgets.scrubber import Position, Scrubber
+from acp_tui.screens.replay import Position, ReplayScreen, Scrubber
 from tests.loops.support import append, make
 from tests.tui.screen import seen
 from tests.tui.stage import WidgetApp, closes, hides, opens, shows, until

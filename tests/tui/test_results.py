@@ -16,12 +16,12 @@ from acp_core.protocols.discovery import identify
 from acp_core.protocols.registry import bundled
 from acp_tui.app import AcpApp
 from acp_tui.opening import Opening
-from acp_tui.screens import card, result
+from acp_tui.screens import action, card
+from acp_tui.screens.action import ResultScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.screens.reading import ReadingScreen
-from acp_tui.screens.result import ResultScreen
 from tests.protocols.cycle.test_cards import asking
 from tests.tui.screen import seen
 from tests.tui.stage import opens, shows, until
@@ -108,7 +108,7 @@ async def test_who_goes_on_before_what_is_next_is_known_is_told_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = threading.Event()
-    monkeypatch.setattr(result, "_next_step", held(known, result._next_step))
+    monkeypatch.setattr(action, "_next_step", held(known, action._next_step))
     app: Any = dashboard(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await opens(pilot, "CollaborationScreen")

@@ -12,8 +12,10 @@ from pathlib import Path
 from acp_core.agents import codec
 from acp_core.agents.identity import Identity
 from acp_core.agents.loop_directory import LoopDirectory
-from acp_core.agents.session_mark import MARK as MARK
 from acp_core.agents.spawn import Command
+
+MARK = "ACP_LIVE_SESSION"
+"""The variable by which everything that a session starts is known; its value is the path of the place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ LAUNCH = ActionSpec(
     ),
     exits=((0, "all run"), (2, "a loop could not be started"), (130, "interrupted")),
     place=_FOLDER._replace(required=False),
-    run="acp_core.cli.launch:launch",
+    run="acp_core.cli.loops:launch",
     words="COMMAND",
 )  # fmt: skip
 RELAUNCH = ActionSpec(
@@ -148,7 +148,7 @@ NUDGE = ActionSpec(
     help="An agent in a live session that takes messages gets it at once. Otherwise the loop restarts the turn with the message, after the current attempt.",
     examples=('acp nudge checkout reviewer "Look at question 3"',),
     place=_FOLDER,
-    run="acp_core.cli.processes:nudge",
+    run="acp_core.cli.loops:nudge",
 )
 CANCEL = ActionSpec(
     names.CANCEL,
@@ -168,7 +168,7 @@ CANCEL = ActionSpec(
         (130, "interrupted"),
     ),
     place=_FOLDER,
-    run="acp_core.cli.processes:cancel",
+    run="acp_core.cli.loops:cancel",
 )
 STOP_LOOP = ActionSpec(
     names.STOP_LOOP,
@@ -191,7 +191,7 @@ STOP_LOOP = ActionSpec(
         (130, "interrupted"),
     ),
     place=_FOLDER._replace(required=False),
-    run="acp_core.cli.processes:stop",
+    run="acp_core.cli.loops:stop",
 )
 STOP_PROGRAM = ActionSpec(
     names.STOP_PROGRAM,
@@ -253,7 +253,7 @@ ANSWER = ActionSpec(
     examples=("acp answer checkout 3f2a9c0d1e4b5a67 allow",
               'acp answer checkout 3f2a9c0d1e4b5a67 reject --message "Use git mv"'),
     place=_FOLDER,
-    run="acp_core.cli.processes:answer",
+    run="acp_core.cli.loops:answer",
 )  # fmt: skip
 ACTS = (
     RELAUNCH,

@@ -9,11 +9,11 @@ PROTOCOL = Protocol(
     title="Development cycle",
     markers=(".workflow",),
     manual="acp_core.protocols.cycle.acts.table:COMMANDS.manual",
-    tools="acp_core.protocols.cycle.acts.tools:TOOLS",
+    tools="acp_core.protocols.cycle.queries:TOOLS",
     detect="acp_core.protocols.cycle.collaboration:detect",
     open="acp_core.protocols.cycle.collaboration:open_cycles",
     past="acp_core.protocols.cycle.past:CycleDerivation",
-    create="acp_core.protocols.cycle.acts.creating:create",
+    create="acp_core.protocols.cycle.acts.conducting:create",
     commands=(
         group(
             "cycle",

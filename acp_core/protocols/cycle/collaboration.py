@@ -21,15 +21,15 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.cycle import matters, schema, state
 from acp_core.protocols.cycle.read import progress, scan
 from acp_core.protocols.cycle.read.progress import Seen
-from acp_core.protocols.cycle.rules.codes import UNSEEN
+from acp_core.protocols.cycle.rules.checks import UNSEEN
 from acp_core.protocols.cycle.schema import Object, Project
 from acp_core.protocols.cycle.view import build, panels
+from acp_core.protocols.kit.binding import bind_all, bind_named
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import steadily, with_parts_of
 
 if TYPE_CHECKING:
-    from acp_core.protocols.cycle.read.scan import OpenProject
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _LOOK_AGAIN = timedelta(seconds=5)  # where another account conducts
@@ -125,15 +125,15 @@ class Cycles(Collaboration):
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a person can do to the cycle that is shown; see `Collaboration.actions`."""
-        from acp_core.protocols.cycle.acts.offered import actions  # only who acts needs it
+        from acp_core.protocols.cycle.acts.table import OFFERED  # only who acts needs it
 
-        return actions(self._open(now), now)
+        return bind_all(OFFERED, self._open(now), now)
 
     def action(self, name: str, now: datetime) -> Action | None:
         """One action without the others; see `Collaboration.action`."""
-        from acp_core.protocols.cycle.acts.offered import action  # only who acts needs it
+        from acp_core.protocols.cycle.acts.table import OFFERED  # only who acts needs it
 
-        return action(self._open(now), name, now)
+        return bind_named(OFFERED, name, self._open(now), now)
 
     def cards(self, now: datetime) -> Sequence[Card]:
         """What a person has to decide in the cycle that is shown; see `Collaboration.cards`."""
@@ -142,22 +142,18 @@ class Cycles(Collaboration):
         snapshot = self.refresh(now)
         return cycle_cards(self._project.selected if self._project else None, snapshot.documents)
 
-    def _open(self, now: datetime) -> OpenProject:
+    def _open(self, now: datetime) -> scan.OpenProject:
         """The project as it stands now, for its actions."""
-        from acp_core.protocols.cycle.read.scan import OpenProject  # only who acts needs it
-
         self.refresh(now)
         assert self._project is not None  # it was just read
-        return OpenProject(self.key, self._root, self._project)
+        return scan.OpenProject(self.key, self._root, self._project)
 
     def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """Why the cycle that is shown does not go on; see `Collaboration.causes`."""
         cycle = self._project.selected if self._project else None
         if cycle is None:
             return ()
-        from acp_core.protocols.cycle.matters import causes
-
-        return tuple(causes(cycle, self._root, case))
+        return tuple(matters.causes(cycle, self._root, case))
 
     def story(self) -> Story:
         """The agents' runs, and what can be counted; see `Collaboration.story`."""

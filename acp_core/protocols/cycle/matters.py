@@ -20,9 +20,9 @@ from acp_core.model.format import count, dated
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.read import orchestrator_spec, scan, state_file
+from acp_core.protocols.cycle.read import orchestrator_spec, scan
 from acp_core.protocols.cycle.read.orchestrator_spec import ORCHESTRATOR
-from acp_core.protocols.cycle.read.state_file import read_state_file
+from acp_core.protocols.cycle.read.scan import read_state_file
 from acp_core.protocols.cycle.schema import (
     ACCEPT_ACT,
     AGENTS,
@@ -43,7 +43,6 @@ from acp_core.protocols.cycle.schema import (
     Cycle,
 )
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit import guard as kit
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 _ASKED = 30.0  # seconds in which an orchestrator asks somebody, or begins the next run
@@ -83,7 +82,7 @@ def _damaged(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
     for each in case.snapshot.obstacles:
         if each.code == STATE:
             written = f"last written {dated(cycle.record.file.changed)}"
-            made = kit.cause(replace(each, evidence=(*each.evidence, written)))
+            made = guard.cause(replace(each, evidence=(*each.evidence, written)))
             yield made if cycle.lost else replace(made, since=cycle.record.file.changed)
 
 
@@ -419,6 +418,6 @@ def can_rebuild(root: Path, cycle: Cycle) -> bool:
 def _is_left(root: Path, id: str) -> bool:
     """Whether anything is left of which a state can be made anew."""
     file = _file(root, id)
-    if state_file.last_whole_state(root, id) is not None or read_state_file(file).state:
+    if scan.last_whole_state(root, id) is not None or read_state_file(file).state:
         return True
-    return any(state_file.agent_documents(file.with_suffix(".progress"), name) for name in AGENTS)
+    return any(scan.agent_documents(file.with_suffix(".progress"), name) for name in AGENTS)

@@ -11,7 +11,6 @@ Communication" and "Coordination Log".
 from __future__ import annotations
 
 import copy
-import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +22,22 @@ from acp_core.files.records import File, Record
 from acp_core.model import Event
 from acp_core.model.past import Derivation, Evidence, Files, Held
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.read import coordination_log, progress, scan
+from acp_core.protocols.cycle.read import progress, scan
 from acp_core.protocols.cycle.read.progress import PhaseResult, parse_result
-from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, HOME, Cycle, Object, Version, encoded
+from acp_core.protocols.cycle.schema import (
+    AGENTS,
+    DEPENDS,
+    HOME,
+    Cycle,
+    Object,
+    Version,
+    encoded,
+    parse_object,
+)
 from acp_core.protocols.cycle.view import timeline
 
 T = TypeVar("T")
+Dated = tuple[datetime, Event]
 _RUN = re.compile(r"started, run ([\w.-]{1,80}), for version")
 _VERSION = re.compile(r"(?<![\w.])v?(\d{1,6}\.\d{1,6}\.\d{1,6})(?![\w.]*\d)")
 _COMPLETED = re.compile(r"completed, v[\d.]+: (.*)", re.S)
@@ -71,11 +80,11 @@ class Clues:
     iterations: list[tuple[datetime, int]]
     limits: list[tuple[datetime, int]] = field(default_factory=list)
     begun_anew: list[tuple[datetime, str]] = field(default_factory=list)
-    events: Sequence[Event] = ()
+    events: Sequence[Dated] = ()
 
     def asked(self, id: str) -> datetime | None:
         """When something with this id was first told of."""
-        return next((each.at for each in self.events if id and id in each.summary), None)
+        return next((at for at, each in self.events if id and id in each.summary), None)
 
     def run(self, key: str) -> Run | None:
         """The run of this name."""
@@ -104,10 +113,9 @@ def read(id: str, value: Object, texts: Mapping[str, str], now: datetime) -> Clu
     file = File(name, Path(name), 0, now)
     record = Record(file, value)
     cycle = Cycle(id, record, now, texts=dict(texts), shifted=scan.shifted(id, record, now))
-    events = [each for each in timeline.timeline(cycle) if each.at is not None]
-    begun = cycle.begun
-    if begun is not None:  # what bears an earlier time is wrong about it
-        events = [each for each in events if each.at is not None and each.at >= begun]
+    begun = cycle.begun  # what bears an earlier time is wrong about it
+    told = ((each.at, each) for each in timeline.timeline(cycle))
+    events = [(at, each) for at, each in told if at and (begun is None or at >= begun)]
     return Clues(
         cycle,
         {agent: _runs(agent, events) for agent in AGENTS},
@@ -115,64 +123,60 @@ def read(id: str, value: Object, texts: Mapping[str, str], now: datetime) -> Clu
         sorted(_statuses(cycle, events), key=lambda each: each[0]),
         sorted(_iterations(cycle, events)),
         [
-            (each.at, int(found[1]))
-            for each in events
-            if each.at and each.actor == "user" and (found := _LIMIT.match(each.summary))
+            (at, int(found[1]))
+            for at, each in events
+            if each.actor == "user" and (found := _LIMIT.match(each.summary))
         ],
         [*_begun_anew(events)],
         events,
     )
 
 
-def _begun_anew(events: Iterable[Event]) -> Iterator[tuple[datetime, str]]:
-    for event in events:
-        if event.at is None:
-            continue
+def _begun_anew(events: Iterable[Dated]) -> Iterator[tuple[datetime, str]]:
+    for at, event in events:
         iteration, again = _ITERATION.match(event.summary), _RERUN.match(event.summary)
         if iteration and iteration[2]:
-            yield from ((event.at, name) for name in iteration[2].split(", "))
+            yield from ((at, name) for name in iteration[2].split(", "))
         elif again and event.actor == "user":
-            yield from ((event.at, name) for name in AGENTS[AGENTS.index(again[1]) :])
+            yield from ((at, name) for name in AGENTS[AGENTS.index(again[1]) :])
 
 
-def _runs(agent: str, events: Iterable[Event]) -> list[Run]:
+def _runs(agent: str, events: Iterable[Dated]) -> list[Run]:
     found: list[Run] = []
-    for event in events:
-        if event.actor != agent or event.at is None:
+    for at, event in events:
+        if event.actor != agent:
             continue
         open_one = found[-1] if found and found[-1].ended is None else None
         if event.kind == "started":
             named = _RUN.match(event.summary)
             if open_one is None:
-                open_one = Run(agent, event.at)
+                open_one = Run(agent, at)
                 found.append(open_one)
             open_one.key = named[1] if named else open_one.key
         elif event.kind in ("completed", "failed"):
             if open_one is None:
-                if found and found[-1].ended and event.at - found[-1].ended <= _SAME:
+                if found and found[-1].ended and at - found[-1].ended <= _SAME:
                     continue
                 open_one = Run(agent, None)
                 found.append(open_one)
             match = _COMPLETED.match(event.summary)
-            open_one.ended, open_one.how = event.at, event.kind
+            open_one.ended, open_one.how = at, event.kind
             open_one.message = match[1] if match else ""
     return found
 
 
-def _versions(agent: str, cycle: Cycle, events: Iterable[Event]) -> list[tuple[datetime, Version]]:
+def _versions(agent: str, cycle: Cycle, events: Iterable[Dated]) -> list[tuple[datetime, Version]]:
     """Since when an agent's documents had which version."""
     own: list[tuple[datetime, Version]] = []
     raised: list[tuple[datetime, Version]] = []
-    for event in events:
-        if event.at is None:
-            continue
+    for at, event in events:
         if all_of_them := _ALL.match(event.summary):
             version = schema.version(all_of_them[1])
-            raised += [(event.at, version)] if version and own else []
+            raised += [(at, version)] if version and own else []
         elif event.actor == agent and event.kind in ("completed", "clarified", "note"):
             named = _VERSION.search(event.summary)
             version = schema.version(named[1]) if named else None
-            own += [(event.at, version)] if version else []
+            own += [(at, version)] if version else []
     written = {version for _, version in own}  # those are raised when their agent writes them
     found = own + [each for each in raised if each[1] not in written]
     known = {version for _, version in found}
@@ -184,7 +188,7 @@ def _stamped(agent: str, cycle: Cycle) -> Iterator[tuple[datetime, Version]]:
     begun = cycle.begun or datetime.min.replace(tzinfo=UTC)
     for name, content in cycle.texts.items():
         if name.startswith(f"{cycle.progress}{agent}/"):
-            for _, row in timeline.numbered(content):
+            for _, row in schema.numbered_objects(content):
                 at, version = cycle.at(row.get("timestamp")), schema.version(row.get("version"))
                 if at and version and at >= begun:
                     yield at, version
@@ -196,39 +200,36 @@ def _stamped(agent: str, cycle: Cycle) -> Iterator[tuple[datetime, Version]]:
             yield at, version
 
 
-def _statuses(cycle: Cycle, events: Iterable[Event]) -> Iterator[tuple[datetime, str]]:
+def _statuses(cycle: Cycle, events: Iterable[Dated]) -> Iterator[tuple[datetime, str]]:
     if cycle.begun:
         yield cycle.begun, "running"
     for record in schema.objects(cycle.value.get("iterations")):
         if at := cycle.at(record.get("started_at")):
             yield at, "running"
-    for event in events:
-        if event.at is None:
-            continue
+    for at, event in events:
         word = event.summary.partition(":")[0].strip().lower()
         if event.actor == "user" and word in _USER:
-            yield event.at, _USER[word]
+            yield at, _USER[word]
         elif event.kind == "escalated":
-            yield event.at, "paused"
+            yield at, "paused"
         elif event.kind in ("iteration", "decided") or word.startswith("applied "):
-            yield event.at, "running"
+            yield at, "running"
         elif event.kind == "completed" and event.actor not in AGENTS:
-            yield event.at, "completed"
+            yield at, "completed"
     ended = cycle.at(cycle.value.get("completed_at"))
     if ended and cycle.status in ("completed", "failed"):
         yield ended, cycle.status
 
 
-def _iterations(cycle: Cycle, events: Iterable[Event]) -> Iterator[tuple[datetime, int]]:
+def _iterations(cycle: Cycle, events: Iterable[Dated]) -> Iterator[tuple[datetime, int]]:
     for record in schema.objects(cycle.value.get("iterations")):
         number = schema.count(record.get("number", record.get("iteration")))
         at = cycle.at(record.get("started_at"))
         if at and number:
             yield at, number
-    for event in events:
-        named = _ITERATION.match(event.summary) or _NUMBERED.fullmatch(event.actor)
-        if event.at and named:
-            yield event.at, int(named[1])
+    for at, event in events:
+        if named := _ITERATION.match(event.summary) or _NUMBERED.fullmatch(event.actor):
+            yield at, int(named[1])
 
 
 def status_of(known: Clues, run: Run, at: datetime) -> str:
@@ -272,7 +273,7 @@ class CycleDerivation(Derivation):
         """See `Derivation`."""
         at, _, known, there = evidence
         name = next((each for each in (*known, *there) if _is_state(each)), None)
-        value = _object(known[name] if name in known else there[name][0]) if name else None
+        value = parse_object(known[name] if name in known else there[name][0]) if name else None
         if name is None or value is None:
             return {}
         id = name.removeprefix(_BASE).removesuffix(".json")
@@ -307,14 +308,6 @@ def _is_over(found: Clues, at: datetime) -> bool:
     return updated is not None and at >= updated
 
 
-def _object(data: bytes) -> Object | None:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
@@ -332,7 +325,7 @@ class _Then:
     def files(self, state: str, value: Object) -> Files:
         """All that can be told; ``state`` is the name of the state's file, "" where it is known."""
         made = dict(self._files_then())
-        feedback = f"{self._progress}coordination/{coordination_log.FEEDBACK}"
+        feedback = f"{self._progress}coordination/{progress.FEEDBACK}"
         if state:
             present = {each for each, data in made.items() if data is not None} | {*self._there}
             then = state_then(value, self._clues, self._at, self._reports(made), present)
@@ -408,7 +401,7 @@ class _Then:
 
     def _was_marked_later(self, data: bytes) -> bool:
         """Whether a plan tells how far its tasks are, and CD still had to work on them."""
-        tasks = schema.objects((_object(data) or {}).get("tasks"))
+        tasks = schema.objects((parse_object(data) or {}).get("tasks"))
         runs = self._clues.runs["cd"]
         ends = done_by(runs, self._clues.cycle.now)
         undone = not ends or ends[-1].ended is None or ends[-1].ended > self._at
@@ -434,17 +427,17 @@ class _Then:
 
     def _feedback(self, name: str, then: Object, made: Files) -> Files:
         """feedback.md as our orchestrator keeps it: made of the timeline and the state."""
-        log = f"{self._progress}coordination/{coordination_log.TIMELINE}"
+        log = f"{self._progress}coordination/{progress.TIMELINE}"
         log_then = made[log] if log in made else self._there.get(log, (None, 0.0))[0]
         held = made.get(name)
         if name not in self._known or held is None or log_then is None:
             return {}
-        return {name: coordination_log.feedback_text(_text(held), _text(log_then), then).encode()}
+        return {name: progress.feedback_text(_text(held), _text(log_then), then).encode()}
 
 
 def _version_of(rest: str, data: bytes) -> Version | None:
     if rest.endswith(".json"):
-        return schema.version((_object(data) or {}).get("version"))
+        return schema.version((parse_object(data) or {}).get("version"))
     return schema.version_in(_text(data[:_HEAD]))
 
 
@@ -459,6 +452,7 @@ _AGENT = ("started_at", "completed_at", "last_message", "error", "run", "target_
 _MADE = ("made_by", "chosen_option", "made_at", "rationale", "impact", "free", "applied_at")
 _RESOLVED = ("resolution", "resolved_at", "resolved_by")
 _ENDED = ("completed_at", "failure_reason")
+_OVER = ("completed", "failed")
 _RECORD = ("completed_at", "resolved", "test_results", "issues_found")
 
 
@@ -482,17 +476,17 @@ def state_then(
     if begun is not None and begun > at:
         return None
     state: Object = copy.deepcopy(final)
-    state["status"] = _status_then(known, at)
+    state["status"] = last(known.statuses, at) or "running"
     state["current_iteration"] = number = _iteration(final, known, at)
     allowed = last(known.limits, at)
     if allowed is not None:
         state["max_iterations"] = allowed
     _description(state, number)
-    if state["status"] not in ("completed", "failed"):
+    if state["status"] not in _OVER:
         for key in _ENDED:
             state.pop(key, None)
-    moments = [each.at for each in known.events if each.at and each.at <= at]
-    state["updated_at"] = _stamp(max(moments, default=begun or at))
+    moments = [when for when, _ in known.events if when <= at]
+    state["updated_at"] = schema.stamp_of(max(moments, default=begun or at))
     agents = schema.obj(state.get("agents"))
     for name in AGENTS:
         if isinstance(agents.get(name), dict):
@@ -508,14 +502,6 @@ def state_then(
     for key in ("revision", "version", "raise_versions"):
         state.pop(key, None)
     return state
-
-
-def _stamp(at: datetime) -> str:
-    return at.astimezone(schema.LOCAL).isoformat(timespec="seconds")
-
-
-def _status_then(known: Clues, at: datetime) -> str:
-    return last(known.statuses, at) or "running"
 
 
 def _iteration(final: Object, known: Clues, at: datetime) -> int:
@@ -549,12 +535,12 @@ def _agent(agent: Object, name: str, known: Clues, at: datetime, there: Containe
     else:
         agent.pop("status", None)  # that it ran is known, and not when
     if run and run.began:
-        agent["started_at"] = _stamp(run.began)
+        agent["started_at"] = schema.stamp_of(run.began)
     if run and run.key:
         agent["run"] = run.key
     if run and run.ended and run.ended <= at:
         agent["completed_at" if run.how == "completed" else "error"] = (
-            _stamp(run.ended) if run.how == "completed" else run.message or "failed"
+            schema.stamp_of(run.ended) if run.how == "completed" else run.message or "failed"
         )
         agent |= {"last_message": run.message} if run.message else {}
     version = last(known.versions[name], at)
@@ -603,19 +589,13 @@ def _phases(state: Object, known: Clues, at: datetime) -> None:
     state["current_phase"] = last[1] if last else "init"
     if state["status"] == "completed":
         state["current_phase"] = "complete"
-    errors = schema.objects(state.get("phase_errors"))
     if "phase_errors" in state:
-        state["phase_errors"] = _by(errors, known, at, "timestamp")
+        state["phase_errors"] = _by(state["phase_errors"], known, at, "timestamp")
 
 
-def _by(entries: Iterable[Object], known: Clues, at: datetime, *keys: str) -> list[Object]:
-    """The entries that bear no later time: the first of the keys that tells one counts."""
-    found = []
-    for each in entries:
-        when = next((t for key in keys if (t := known.cycle.at(each.get(key)))), None)
-        if when is None or when <= at:
-            found.append(each)
-    return found
+def _by(entries: object, known: Clues, at: datetime, key: str) -> list[Object]:
+    """The entries of a list that bear no later time."""
+    return [each for each in schema.objects(entries) if not _late(known, each.get(key), at)]
 
 
 def _work(state: Object, known: Clues, at: datetime) -> None:
@@ -644,7 +624,7 @@ def _work(state: Object, known: Clues, at: datetime) -> None:
             continue
         version = last(known.versions[name], at)
         held["version"] = schema.written(version) if version else None
-        held["last_updated"] = _stamp(ends[-1].ended or at)
+        held["last_updated"] = schema.stamp_of(ends[-1].ended or at)
         for key in ("summary", "specification", "edge_cases"):
             held.pop(key, None)
 
@@ -653,7 +633,7 @@ def _changes(held: object, known: Clues, at: datetime) -> None:
     if not isinstance(held, dict):
         return
     if isinstance(held.get("changes"), list):
-        listed = _by(schema.objects(held["changes"]), known, at, "timestamp")
+        listed = _by(held["changes"], known, at, "timestamp")
         held["changes"] = listed
         held["total_files"] = len({schema.text(each.get("file")) for each in listed})
     marks = schema.obj(held.get("iteration_markers"))
@@ -696,8 +676,8 @@ def _records(
         own = schema.count(each.get("number", each.get("iteration"))) or 0
         if own > number or _late(known, each.get("started_at"), at):
             continue
-        ended = known.cycle.at(each.get("completed_at"))
-        if own == number and (ended is None or ended > at) and not _over(state):
+        ended, over = known.cycle.at(each.get("completed_at")), state["status"] in _OVER
+        if own == number and (ended is None or ended > at) and not over:
             for key in _RECORD:
                 each.pop(key, None)
             each["agent_results"] = _results(each, known, at, reports)
@@ -720,13 +700,9 @@ def _results(
     return found
 
 
-def _over(state: Object) -> bool:
-    return state["status"] in ("completed", "failed")
-
-
 def _coordination(held: Object, known: Clues, at: datetime) -> None:
     if isinstance(held.get("feedback_log"), list):
-        sent = _by(schema.objects(held["feedback_log"]), known, at, "timestamp")
+        sent = _by(held["feedback_log"], known, at, "timestamp")
         held["feedback_log"] = [_without_later(each, known, at) for each in sent]
     if isinstance(held.get("pending_decisions"), list):
         held["pending_decisions"] = [
@@ -739,7 +715,7 @@ def _coordination(held: Object, known: Clues, at: datetime) -> None:
             for each in _asked(held["blockers"], "reported_at", known, at)
         ]
     if isinstance(held.get("requests"), list):
-        asked = _by(schema.objects(held["requests"]), known, at, "at")
+        asked = _by(held["requests"], known, at, "at")
         held["requests"] = [_without_later(each, known, at) for each in asked]
     if "outbox" in held:
         held["outbox"] = []

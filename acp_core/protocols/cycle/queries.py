@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model import format
-from acp_core.model.action_spec import Answer
+from acp_core.model.action_spec import PLACE, Answer, By, Field, Kind, QuerySpec
 from acp_core.model.errors import Refused
 from acp_core.model.format import sentence_case
 from acp_core.model.snapshot import Obstacle
@@ -19,6 +19,7 @@ from acp_core.protocols.cycle.read.progress import PhaseResult
 from acp_core.protocols.cycle.read.scan import open_folder
 from acp_core.protocols.cycle.schema import Cycle, Decision, Object
 from acp_core.protocols.cycle.view.panels import describe_status
+from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values
 
 STATUS_SCHEMA = "acp.cycle-status/1"
@@ -131,6 +132,28 @@ def _how_answered(decision: Decision) -> str:
 def phase_result(values: Values) -> Answer:
     """What an agent reported, taken out of what it printed."""
     return reported(_printed(values.file).decode("utf-8", "replace"), values.agent)
+
+
+CHECK_RESULT = QuerySpec(
+    "check_result",
+    "Check the PHASE_RESULT that you are about to report.",
+    "acp_core.protocols.cycle.queries:check_result",
+    (
+        PLACE,
+        WHO,
+        Field("text", "Text", "Give the whole text that you will report.", Kind.LINES,
+              required=True, most=1_000_000),
+    ),
+    by=By.PARTICIPANT,
+)  # fmt: skip
+
+TOOLS = (CHECK_RESULT,)
+"""The tool of a cycle's agent: to check its PHASE_RESULT before it reports it."""
+
+
+def check_result(values: Values) -> Answer:
+    """What of a text is the report of an agent, and what is wrong with it."""
+    return reported(values.text, values.participant)
 
 
 def reported(text: str, agent: str) -> Answer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cached_property, partial
@@ -670,3 +670,24 @@ def encoded(state: Object) -> bytes:
         return json.dumps(state, ensure_ascii=False, indent=2).encode() + b"\n"
     except UnicodeEncodeError:  # half a surrogate pair
         return json.dumps(state, indent=2).encode() + b"\n"
+
+
+def stamp_of(now: datetime) -> str:
+    """A time as the state records it."""
+    return now.astimezone(LOCAL).isoformat(timespec="seconds")
+
+
+def parse_object(data: str | bytes) -> Object | None:
+    """The JSON object of a line or a file; None where it holds none."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def numbered_objects(content: str) -> Iterator[tuple[int, Object]]:
+    """The rows of a log that are objects, each with the number of its line."""
+    for number, line in enumerate(content.split("\n"), 1):
+        if (row := parse_object(line)) is not None:
+            yield number, row

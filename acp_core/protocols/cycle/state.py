@@ -5,7 +5,6 @@ Source: development cycle specification, "Agent Dependencies" and "Escalation".
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -119,11 +118,7 @@ def reported_blockers(cycle: Cycle) -> list[Reported]:
     """What the discoveries and issues.md tell as blocking, whether the state knows it or not."""
     name = f"{cycle.progress}coordination/discoveries.ndjson"
     found = []
-    for number, line in enumerate(cycle.texts.get(name, "").split("\n"), 1):
-        try:
-            row = schema.obj(json.loads(line))
-        except (ValueError, RecursionError):
-            continue
+    for number, row in schema.numbered_objects(cycle.texts.get(name, "")):
         what = schema.text(schema.obj(row.get("data")).get("issue"))
         if row.get("type") == "blocker" and what:
             found.append(Reported(what, schema.text(row.get("agent")), name, number))
@@ -407,16 +402,6 @@ def leaves_first_phase(state: Object) -> bool:
     return current > 0 and current == max(iterations_of(state, "zero_to_one"), default=0)
 
 
-def _failing_names(results: Object) -> list[str]:
-    """The tests that failed, by the suites that tell of each of their tests."""
-    return [
-        schema.text(test.get("name"))
-        for suite in schema.objects(results.get("by_suite"))
-        for test in schema.objects(suite.get("tests"))
-        if schema.text(test.get("status")).lower() == "failed" and test.get("name")
-    ]
-
-
 class Tests:
     """The results of the tests, in whichever form they were written.
 
@@ -429,7 +414,12 @@ class Tests:
     def __init__(self, value: Object) -> None:
         summary = schema.obj(value.get("summary"))
         names = value.get("failed_tests")
-        self.names = schema.words(names) or _failing_names(value)
+        self.names = schema.words(names) or [
+            schema.text(test.get("name"))
+            for suite in schema.objects(value.get("by_suite"))
+            for test in schema.objects(suite.get("tests"))
+            if schema.text(test.get("status")).lower() == "failed" and test.get("name")
+        ]
         self.total = schema.count(summary.get("total", value.get("total_tests")))
         self.passed = schema.count(summary.get("passed"))
         self.skipped = schema.count(summary.get("skipped"))

@@ -32,7 +32,7 @@ PROTOCOL = Protocol(
         "ssh",
         "file",
     ),
-    locate="acp_core.protocols.folder.read.location:locate",
+    locate="acp_core.protocols.folder.read.detect:locate",
     listing="acp_core.protocols.folder.mirror:listing",
     create="acp_core.protocols.folder.acts.creating:create",
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",

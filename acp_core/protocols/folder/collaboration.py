@@ -253,7 +253,7 @@ class FolderCollaboration(Collaboration):
         return (*signs, *of_store) if self._is_shared() else signs
 
     def _is_shared(self) -> bool:
-        from acp_core.protocols.folder.read.location import is_shared  # only loops need it
+        from acp_core.protocols.folder.schema import is_shared  # only loops need it
 
         return is_shared(self.key)
 

@@ -52,8 +52,8 @@ from acp_core.protocols.kit.mirroring import Offer, decoded
 from acp_core.protocols.kit.schema import inputs
 from acp_core.protocols.kit.values import completed
 from acp_core.protocols.kit.wording import reason, safe
+from acp_core.stores import address as stores_address
 from acp_core.stores import asking, hosts, mirror
-from acp_core.stores import base as manifests
 from acp_core.stores.address import Address, parse
 from acp_core.stores.engine import Asked
 from acp_core.stores.mirror import Manifest
@@ -271,7 +271,7 @@ def send(folder: str, request: Asked, wait: float = _WAIT) -> Asked:
     Raises:
         Refused: it cannot be signed, or the store does not have it.
     """
-    address = manifests.pinned_address(folder)
+    address = stores_address.pinned_address(folder)
     if request.verb in asking.PROVEN:
         refuse_inside_a_session()
         request = asking.signed(request, address)
@@ -428,7 +428,7 @@ def join_in_cache(address: Address) -> str:
         OSError: the cache cannot be written.
     """
     folder = cached_folder(address)
-    if not manifests.is_shared(folder):
+    if not stores_address.is_shared(folder):
         refuse_projects(address)
         atomic.private_folder(cache_folder() / "joined")
         atomic.private_folder(cache_folder() / "joined" / os.path.basename(os.path.dirname(folder)))
@@ -440,7 +440,7 @@ def folder_here(address: Address, pins: Mapping[str, Address]) -> str:
     """The folder of a person's own that holds a collaboration; "" where none does."""
     cache = os.path.join(os.path.realpath(cache_folder()), "")
     for folder, pinned in pins.items():
-        if pinned == address and not folder.startswith(cache) and manifests.is_shared(folder):
+        if pinned == address and not folder.startswith(cache) and stores_address.is_shared(folder):
             return folder
     return ""
 
@@ -514,9 +514,9 @@ class StoreListing:
 
     def _folders(self) -> dict[str, str]:
         """The collaborations of this store that a folder here holds."""
-        changed = manifests.pins_changed()
+        changed = stores_address.pins_changed()
         if changed != self._pins[0]:
-            self._pins = changed, manifests.pinned_folders()
+            self._pins = changed, stores_address.pinned_folders()
         pins = self._pins[1]
         ours = {pin.id: pin for pin in pins.values() if pin._replace(id="") == self._address}
         found = {id: folder_here(address, pins) for id, address in ours.items()}

@@ -7,10 +7,11 @@ import os
 from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder.conduct import asked as conduct_asked
-from acp_core.protocols.folder.read.location import is_shared
+from acp_core.protocols.folder.schema import is_shared
 from acp_core.protocols.folder.write.sharing import answer_of, request_sentence
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
+from acp_core.stores import address as stores_address
 from acp_core.stores import asking
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked, Heard, Lease
@@ -29,7 +30,7 @@ def hosts(values: Values) -> Answer:
     folder = values.folder
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
-    address = manifests.pinned_address(folder)
+    address = stores_address.pinned_address(folder)
     with open_engine(address) as engine:
         heard = sorted(engine.hosts(), key=lambda each: each.state.host)
         base = manifests.read_base(folder)

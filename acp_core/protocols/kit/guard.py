@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_core.files import git
 from acp_core.model.errors import Refused
 from acp_core.model.snapshot import Cause, Obstacle
 from acp_core.model.text import clean_line
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from acp_core.files.claims import Seen
 
 CODE_OF_DISK = "E20"
-CODE_OF_GIT = "E21"
 CODE_OF_CONDUCTOR = "E24"
 _LEAST_FREE = 64 << 10  # bytes: less than a state and its journal may need
 
@@ -88,23 +86,6 @@ def disk(folder: Path | str) -> Obstacle | None:
     if system.f_blocks > 0 and system.f_bavail * system.f_frsize < _LEAST_FREE:
         return _no_writing(folder, os.strerror(errno.ENOSPC), "free some space")
     return None
-
-
-def repository(folder: Path, allowed: frozenset[str] = frozenset()) -> Obstacle | None:
-    """Whether git refuses to read the repository around a folder; None where it does not.
-
-    Args:
-        folder: in the repository.
-        allowed: names of the acts that do not ask git.
-    """
-    refused = git.refusal(folder)
-    if refused is None:
-        return None
-    sentence = f"git refuses to read the repository in {clean_line(str(folder), 200)}"
-    return Obstacle(
-        CODE_OF_GIT, f"{sentence}: {refused.reason}", refused.cure, allowed,
-        key="obstacle:git", evidence=("its changes cannot be compared with the declared ones",),
-    )  # fmt: skip
 
 
 def conductor(seen: Seen, allowed: frozenset[str] = frozenset()) -> Obstacle:

@@ -13,12 +13,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.cycle.conduct import escalation, results, steps
+from acp_core.protocols.cycle.conduct import results, steps
 from acp_core.protocols.cycle.conduct.results import Facts
 from acp_core.protocols.cycle.conduct.steps import Kind
 from acp_core.protocols.cycle.read.progress import parse_result
 from acp_core.protocols.cycle.schema import Object, objects, text
-from acp_core.protocols.cycle.write import changes, creating
+from acp_core.protocols.cycle.write import changes, store
 from tests.protocols.cycle.conducting import ID, WHAT, forget, path, progress
 
 AGO = 7_200.0  # seconds since which nobody has written
@@ -82,7 +82,7 @@ def _work(state: Object, now: datetime, how: str) -> None:
     steps.adopt(state, now)
     steps.begin_cycle(state, now)
     steps.pick_up(state, now)
-    escalation.apply_decisions(state, now)
+    steps.apply_decisions(state, now)
     todo = steps.next_step(state)
     if todo.kind is Kind.PREPARE:
         steps.prepared(state, now, steps.next_version(state), ())
@@ -129,12 +129,12 @@ CYCLES = st.fixed_dictionaries(
 def make(root: Path, told: dict[str, Any]) -> None:
     """A cycle with this history, left alone for `AGO` seconds."""
     now = datetime.now(UTC) - timedelta(seconds=AGO)
-    state = creating.first_state(ID, now, WHAT, iterations=2)
+    state = store.first_state(ID, now, WHAT, iterations=2)
     for kind, what in told["history"]:
         now += timedelta(seconds=1)
         with contextlib.suppress(Refused):
             ACTS[what](state, now) if kind == "act" else _work(state, now, what)
-    creating.create(root, state)
+    store.create_cycle(root, state)
     if told["documents"]:
         for name in ("ra/requirements.md", "cd/implementation.md"):
             (progress(root) / name).write_text("# Requirements - v1.0.0\n\nAs agreed\n")

@@ -15,7 +15,7 @@ from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import results
 from acp_core.protocols.cycle.read import progress as read_progress
 from acp_core.protocols.cycle.read.progress import parse_result
-from acp_core.protocols.cycle.write.creating import first_state
+from acp_core.protocols.cycle.write.store import first_state
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, calls, done, progress
 from tests.protocols.cycle.test_conflicts import conduct

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.cycle.read import coordination_log
-from acp_core.protocols.cycle.write import asked, changes, creating, layout
+from acp_core.protocols.cycle.read import progress as read_progress
+from acp_core.protocols.cycle.write import changes, layout, store
 from tests.protocols.cycle import making
 from tests.protocols.cycle.making import ID, NOW, agent, agents, write
 
@@ -47,7 +47,7 @@ def test_what_is_taken_as_it_is_ends_its_own_iteration_and_stands_among_the_deci
     box += [["other.md", "no"], ["timeline.md"], 5]  # another program's
     for _ in range(2):  # a kill may come before it is known to be written
         layout.flush(tmp_path, state)
-    lines = (tmp_path / "coordination" / coordination_log.DECISIONS).read_text().splitlines()
+    lines = (tmp_path / "coordination" / read_progress.DECISIONS).read_text().splitlines()
     assert len([line for line in lines if "DEC-001" in line]) == 1
     assert not (tmp_path / "coordination" / "other.md").exists()
 
@@ -75,16 +75,16 @@ def test_an_iteration_begins_without_the_errors_of_the_one_before() -> None:
 def test_what_another_account_asks_for_is_checked(given: object) -> None:
     act, name = "resolve", "workaround"
     with pytest.raises(Refused, match="workaround must be true or false"):
-        asked.edit(act, {"blocker": "B-1", "resolution": "x", name: given})
-    asked.edit(act, {"blocker": "B-1", "resolution": "x", name: True})
-    asked.edit(act, {"blocker": "B-1", "resolution": "x"})
+        changes.requested_edit(act, {"blocker": "B-1", "resolution": "x", name: given})
+    changes.requested_edit(act, {"blocker": "B-1", "resolution": "x", name: True})
+    changes.requested_edit(act, {"blocker": "B-1", "resolution": "x"})
 
 
 def test_a_rebuilt_state_knows_who_had_a_turn_by_what_they_left(tmp_path: Path) -> None:
     progress = tmp_path / f"{ID}.progress"
     for name in ("ra/requirements.md", "ep/plan.json", "cd/.hidden", "cd/implementation.md"):
         write(progress, name, "# Export\n" if name.endswith(".md") else "{}")
-    state = creating.rebuilt(progress, ID, NOW)
+    state = store.rebuilt_state(progress, ID, NOW)
     done = {name: each["status"] for name, each in state["agents"].items()}
     assert done == {"ra": "completed", "ep": "completed", "cd": "completed", "vas": "idle"}
     assert state["current_phase"] == "vas"
@@ -92,7 +92,7 @@ def test_a_rebuilt_state_knows_who_had_a_turn_by_what_they_left(tmp_path: Path) 
     write(progress, "vas/test-results.json", {"total_tests": 1, "failed_tests": []})
     (progress / "cd/implementation.md").unlink()
     (progress / "ep/plan.json").unlink()
-    again = creating.rebuilt(progress, ID, NOW)
+    again = store.rebuilt_state(progress, ID, NOW)
     done = {name: each["status"] for name, each in again["agents"].items()}
     assert done == {"ra": "completed", "ep": "idle", "cd": "idle", "vas": "completed"}
     assert again["current_phase"] == "ep"

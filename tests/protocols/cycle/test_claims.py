@@ -22,8 +22,8 @@ from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.read import state_file
-from acp_core.protocols.cycle.write import asked, changes, creating
+from acp_core.protocols.cycle.read import scan
+from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write import store as write_store
 from acp_core.protocols.cycle.write.store import Store
 from tests.agents.support import is_gone, wait_for
@@ -212,7 +212,7 @@ def test_an_orchestrator_whose_lock_is_removed_stops_and_writes_nothing(theirs: 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return creating.create(tmp_path, creating.first_state(ID, NOW, "Export as CSV"))
+    return write_store.create_cycle(tmp_path, write_store.first_state(ID, NOW, "Export as CSV"))
 
 
 def conduct(root: Path) -> dict[str, object]:
@@ -239,7 +239,7 @@ def test_what_0_1_kept_privately_is_adopted_where_it_is_the_files(
     shared = tmp_path / ".acp" / "run" / f"last-written-{ID}.json"
     shared.unlink()
     assert conduct(tmp_path)["status"] == "running"
-    assert json.loads(shared.read_text())["digest"] == write_store.digest(store.path.read_bytes())
+    assert json.loads(shared.read_text())["digest"] == scan.content_digest(store.path.read_bytes())
     shared.unlink()
     edit(store, max_iterations=7)  # another account's, of which nothing was kept
     assert conduct(tmp_path)["max_iterations"] == 7
@@ -273,7 +273,7 @@ def test_the_lost_state_is_put_back_from_what_all_accounts_share(
         lambda held: changes.feedback(held, NOW, "cd", "Quote", "issue_fix"), NOW, "feedback"
     )
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "theirs"))
-    whole = state_file.last_whole_state(tmp_path, ID)
+    whole = scan.last_whole_state(tmp_path, ID)
     assert whole is not None and "Quote" in json.dumps(whole)
 
 
@@ -292,7 +292,7 @@ def test_what_is_no_act_of_a_person_is_not_done_on_request(
     act: str, values: dict[str, object]
 ) -> None:
     with pytest.raises(Refused):
-        asked.edit(act, values)
+        changes.requested_edit(act, values)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle import state as cycle_state
-from acp_core.protocols.cycle.acts import creating
+from acp_core.protocols.cycle.acts import conducting as acts_conducting
 from acp_core.protocols.cycle.rules.checks import preparation
 from acp_core.protocols.cycle.write import store
 from tests.protocols.cycle import conducting
@@ -76,7 +76,7 @@ def test_a_cycle_begins_with_the_package_and_says_what_it_takes(tmp_path: Path) 
 
 def test_the_form_offers_the_packages_limit_and_says_what_is_taken(tmp_path: Path) -> None:
     package(tmp_path, auto_iteration__max_iterations=7)
-    action = creating.create(tmp_path)
+    action = acts_conducting.create(tmp_path)
     asked = action.inputs.model_validate({"objective": "Export", "begin": False})
     preview = action.preview(asked)
     assert "prep-package.json: at most 7 iterations" in preview.notes

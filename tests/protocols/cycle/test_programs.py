@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from textual.widgets import Select
 
 from acp_core.agents import presets
-from acp_core.protocols.cycle.acts import conducting, creating
+from acp_core.protocols.cycle.acts import conducting
 from acp_core.protocols.cycle.read.orchestrator_spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.kit.values import completed
@@ -28,7 +28,7 @@ def test_an_agent_gets_the_program_that_was_chosen_for_it(
         '[presets.bold]\ntitle = "Bold"\nprogram = "bold"\nargs = ["-y"]\ncaution = "asks nobody"\n'
     )
     monkeypatch.setenv("ACP_CONFIG", str(own.parent))
-    action = creating.create(tmp_path / "new")
+    action = conducting.create(tmp_path / "new")
     given = action.inputs.model_validate(
         {"objective": "Export", "program": presets.ANY, "command": AGENT, "cd_program": "codex"}
     )
@@ -50,7 +50,7 @@ def test_an_agent_gets_the_program_that_was_chosen_for_it(
 
 
 def test_no_command_is_needed_where_every_agent_has_a_program(tmp_path: Path) -> None:
-    action = creating.create(tmp_path / "new")
+    action = conducting.create(tmp_path / "new")
     chosen = {f"{name}_program": "codex" for name in AGENTS}
     common = {"objective": "Export", "program": presets.ANY}
     preview = action.preview(action.inputs.model_validate(common | chosen))
@@ -65,7 +65,7 @@ def test_no_command_is_needed_where_every_agent_has_a_program(tmp_path: Path) ->
 async def test_the_form_asks_for_it_and_begins_with_none(tmp_path: Path) -> None:
     app = AcpApp([str(tmp_path)])
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.push_screen(ActionScreen(None, creating.create(tmp_path / "new")))
+        await app.push_screen(ActionScreen(None, conducting.create(tmp_path / "new")))
         screen = app.screen
         await until(pilot, lambda: isinstance(screen, ActionScreen) and screen.form is not None)
         assert isinstance(screen, ActionScreen)

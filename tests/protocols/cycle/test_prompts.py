@@ -16,7 +16,7 @@ from acp_core.protocols.cycle.read import orchestrator_spec
 from acp_core.protocols.cycle.read.progress import parse_result
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.write import changes, store
-from acp_core.protocols.cycle.write.creating import first_state
+from acp_core.protocols.cycle.write.store import first_state
 from tests.protocols.cycle.making import ID
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)

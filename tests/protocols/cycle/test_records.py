@@ -10,7 +10,7 @@ import pytest
 from acp_core.protocols.cycle.conduct import results, steps
 from acp_core.protocols.cycle.conduct.results import Facts
 from acp_core.protocols.cycle.read.progress import parse_result
-from acp_core.protocols.cycle.write.creating import first_state
+from acp_core.protocols.cycle.write.store import first_state
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.making import ID, NOW
 

@@ -8,7 +8,7 @@ import pytest
 
 from acp_core.model import Severity
 from acp_core.protocols.cycle.rules import checks, of_state, preparation
-from acp_core.protocols.cycle.rules.codes import CODES, UNSEEN
+from acp_core.protocols.cycle.rules.checks import CODES, UNSEEN
 from tests.protocols.cycle import cases_files, cases_reports, cases_state
 from tests.protocols.cycle.making import HOME, PROGRESS, codes, cycle, read, state, task, write
 from tests.protocols.cycle.situations import Situation, on

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import state as states
-from acp_core.protocols.cycle.conduct import escalation, results, steps
+from acp_core.protocols.cycle.conduct import results, steps
 from acp_core.protocols.cycle.conduct.results import Facts, open_questions
 from acp_core.protocols.cycle.conduct.steps import Kind, route
 from acp_core.protocols.cycle.read.progress import PhaseResult, Value
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Decision, Object, decoder_of, objects
 from acp_core.protocols.cycle.write import changes, layout
-from acp_core.protocols.cycle.write.creating import first_state
+from acp_core.protocols.cycle.write.store import first_state
 from tests.protocols.cycle.making import ID
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -103,7 +103,7 @@ def test_any_course_of_things_keeps_the_rules(
         now += timedelta(seconds=1)
         before = copy.deepcopy(state)
         steps.pick_up(state, now)
-        escalation.apply_decisions(state, now)
+        steps.apply_decisions(state, now)
         todo = steps.next_step(state)
         if todo.kind is Kind.OVER:
             break
@@ -128,13 +128,13 @@ def test_any_course_of_things_keeps_the_rules(
         raise AssertionError(f"it never ends: {todo}")
     assert state["status"] in ("completed", "failed")
     chosen = {str(e.get("chosen_option")) for e in objects(state["coordination"]["pending_decisions"])}  # type: ignore[index]  # fmt: skip
-    if state["status"] == "completed" and escalation.ACCEPT not in chosen:
+    if state["status"] == "completed" and steps.ACCEPT not in chosen:
         tests = states.Tests(dict(state["test_results"]))  # type: ignore[call-overload]
         assert tests.proven
         assert not tests.failed
         assert {each["status"] for each in objects(state["plan"]["tasks"])} <= {"completed"}  # type: ignore[index]
     if state["status"] == "failed":
-        assert escalation.STOP in chosen
+        assert steps.STOP in chosen
 
 
 ACTS = st.sampled_from(["decide", "resolve", "feedback", "extend", "pause", "resume", "stop",
@@ -146,7 +146,7 @@ ACTS = st.sampled_from(["decide", "resolve", "feedback", "extend", "pause", "res
 def test_whatever_people_do_is_done_or_refused(acts: list[tuple[str, int, str]]) -> None:
     state = first_state(ID, NOW, "Export")
     steps.begin_cycle(state, NOW)
-    escalation.escalate(state, NOW, "blocker", "Large?", ("Stream", "Refuse"), agent="cd")
+    steps.escalate(state, NOW, "blocker", "Large?", ("Stream", "Refuse"), agent="cd")
     for act, number, text in acts:
         before = copy.deepcopy(state)
         try:
@@ -225,7 +225,7 @@ def test_whatever_stands_in_a_state_it_is_conducted_or_asked_about(
     steps.adopt(state, NOW)
     steps.begin_cycle(state, NOW)
     steps.pick_up(state, NOW)
-    escalation.apply_decisions(state, NOW)
+    steps.apply_decisions(state, NOW)
     state["status"] = "running"
     for each in steps.next_step(state).agents:
         assert each in AGENTS

@@ -18,10 +18,11 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import steps
-from acp_core.protocols.cycle.read import coordination_log
-from acp_core.protocols.cycle.read.state_file import parsed
+from acp_core.protocols.cycle.read import progress as read_progress
+from acp_core.protocols.cycle.read.scan import parse_state
 from acp_core.protocols.cycle.schema import Object, encoded
-from acp_core.protocols.cycle.write import changes, creating, layout
+from acp_core.protocols.cycle.write import changes, layout
+from acp_core.protocols.cycle.write import store as write_store
 from acp_core.protocols.cycle.write.store import Store, finish
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refused, state
@@ -31,7 +32,7 @@ NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return creating.create(tmp_path, creating.first_state(ID, NOW, "Export as CSV"))
+    return write_store.create_cycle(tmp_path, write_store.first_state(ID, NOW, "Export as CSV"))
 
 
 def test_a_cycle_is_begun_with_its_folders_and_nothing_runs(tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=10), JSON, max_size=6), JSON)
 def test_a_state_is_written_as_it_is_read(value: dict[str, Any], coordination: object) -> None:
     state: Object = value | {"agents": {}, "coordination": coordination}
-    assert parsed(encoded(state)) == (state, "")
+    assert parse_state(encoded(state)) == (state, "")
 
 
 @given(st.dictionaries(st.sampled_from(["status", "agents", "coordination", "iterations", "plan",
@@ -209,7 +210,7 @@ def test_no_state_makes_a_change_fail_otherwise_than_by_refusing(value: dict[str
             change(held)
         except Refused:
             continue
-        coordination_log.feedback_text("", "", held)
+        read_progress.feedback_text("", "", held)
 
 
 def test_feedback_md_keeps_what_others_wrote_and_is_stable(store: Store) -> None:
@@ -220,8 +221,8 @@ def test_feedback_md_keeps_what_others_wrote_and_is_stable(store: Store) -> None
     )
     held = store.read()
     changes.add_feedback(held, NOW, "vas", "cd", "fix", "bug_report")
-    once = coordination_log.feedback_text(text, "- 2026-03-02T18:00:00+08:00 VAS: x\n", held)
-    twice = coordination_log.feedback_text(once, "- 2026-03-02T18:00:00+08:00 VAS: x\n", held)
+    once = read_progress.feedback_text(text, "- 2026-03-02T18:00:00+08:00 VAS: x\n", held)
+    twice = read_progress.feedback_text(once, "- 2026-03-02T18:00:00+08:00 VAS: x\n", held)
     assert once == twice
     for line in ("A remark above.", "- [10:00:00] RA: said by hand", "  - Decision: Optional",
                  "## Mine", "- kept", "- [2026-03-02T18:00:00+08:00] VAS: x"):  # fmt: skip
@@ -234,9 +235,9 @@ def test_a_decision_of_ours_takes_no_line_of_an_entry_of_others(store: Store) ->
     asked = {"id": "DEC-001", "description": "Stream?", "status": "pending", "asked_at": "10:00"}
     state["coordination"] = {"pending_decisions": [asked]}
     theirs = ["- [09:00] RA Clarification: optional?", "  - Decision: pending", "\t- Impact: none"]
-    text = coordination_log.feedback_text("\n".join(["## Decision Records", *theirs]), "", state)
+    text = read_progress.feedback_text("\n".join(["## Decision Records", *theirs]), "", state)
     asked |= {"chosen_option": "Yes"}
-    lines = coordination_log.feedback_text(text, "", state).splitlines()
+    lines = read_progress.feedback_text(text, "", state).splitlines()
     first = lines.index(theirs[0])
     assert lines[first : first + 5] == [
         *theirs, "- [10:00] DEC-001: Stream?", "  - Decision: Yes",
@@ -279,9 +280,9 @@ def test_what_bears_no_time_is_told_with_the_time_since_which_it_is_known(store:
         "blockers": [{"id": "BLK-001", "description": "No limit", "timestamp": "2026-03-02T17:00"}],
     }
     steps.adopt(state, NOW)
-    text = coordination_log.feedback_text("", "", state)
+    text = read_progress.feedback_text("", "", state)
     steps.adopt(state, NOW + timedelta(hours=1))
-    assert coordination_log.feedback_text(text, "", state) == text
+    assert read_progress.feedback_text(text, "", state) == text
     lines = text.splitlines()
     known = NOW.astimezone(schema.LOCAL).isoformat(timespec="seconds")
     assert f"- [{known}] DEC-001: Stream?" in lines

@@ -26,7 +26,7 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.collaboration import FolderCollaboration
 from acp_core.protocols.folder.rules.checks import validate
-from acp_core.protocols.folder.schema.finding import Report
+from acp_core.protocols.folder.schema import Report
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.folder.write.append import Request, prepare
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder.schema import EVENTS_V1, EVENTS_V2
-from acp_core.protocols.folder.schema.act_names import SCRIPTS
+from acp_core.protocols.folder.schema import EVENTS_V1, EVENTS_V2, SCRIPTS
 from tests.protocols.folder.running import Ran, acp
 from tests.protocols.folder.support import GATES, age, edit, make_v1, make_v2, say
 from tests.protocols.folder.test_prompts import SENTENCES

@@ -16,8 +16,7 @@ import pytest
 import acp_core
 from acp_core.protocols.folder.acts.table import COMMANDS, SKILL
 from acp_core.protocols.folder.rehearsal.scenario import PlayedScenario, Scenario, load
-from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, V2
-from acp_core.protocols.folder.schema.act_names import SCRIPTS
+from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, SCRIPTS, V2
 from acp_core.protocols.folder.schema.deliverables import TYPES
 from acp_core.protocols.folder.schema.documents import (
     CONCLUSION_SECTIONS_V1,
@@ -61,6 +60,7 @@ class Agents:
         self._scenario = scenario
         self._folder = folder
         self._played = PlayedScenario(scenario, folder)
+        self.first = scenario.participants[0]
 
     def script(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         options = ("--folder", str(self._folder), *arguments)
@@ -103,7 +103,41 @@ class Agents:
             assert ended.stdout == f"appended seq {seq}: {step.event}\n"
 
 
+IMPORTED = """
+import importlib, pathlib, sys
+scripts = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(scripts))
+for path in sorted((scripts / "acp_core").rglob("*.py")):
+    parts = path.relative_to(scripts).with_suffix("").parts
+    importlib.import_module(".".join(parts).removesuffix(".__init__"))
+named = {name.partition(".")[0] for name in sys.modules}
+print(*sorted(named - {"acp_core", "__main__", *sys.stdlib_module_names}))
+"""
+"""Imports all that was copied, also what the scripts import late; prints what Python does not bring."""
+
+
 class TestWithABarePython:
+    def test_the_scripts_take_a_turn(self, installed: Path, tmp_path: Path) -> None:
+        agents = Agents(installed / "scripts", load("order-retries"), tmp_path / "run")
+        agents.init()
+        writer = ("--participant", agents.first)
+        assert "next action: " in agents.script("next_action.py", *writer).stdout
+        assert "ready: " in agents.script("wait_for_turn.py", *writer, "--timeout", "5").stdout
+        options = (*writer, "--event", "proposal_submitted", "--summary", "Done.")
+        ended = agents.script("append_event.py", *options, "--reply-to", "1")
+        assert ended.stdout == "appended seq 2: proposal_submitted\n"
+        validated = agents.script("validate_collaboration.py")
+        assert validated.stdout.startswith("ACP validation passed\n")
+
+    def test_nothing_that_is_copied_imports_a_package(
+        self, installed: Path, tmp_path: Path
+    ) -> None:
+        ran = subprocess.run(
+            [*BARE, "-c", IMPORTED, str(installed / "scripts")],
+            cwd=tmp_path, capture_output=True, encoding="utf-8", check=False,
+        )  # fmt: skip
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "\n", "")
+
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["order-retries", "page-cursors"])
     def test_agents_complete_a_collaboration(
@@ -163,6 +197,16 @@ class TestWithABarePython:
 
 
 class TestWhatIsInstalled:
+    def test_it_is_small(self, installed: Path) -> None:
+        """Its folder lies in people's projects, and is reviewed there."""
+        sizes = [
+            path.stat().st_size
+            for path in installed.rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        ]
+        assert len(sizes) <= 60
+        assert sum(sizes) <= 600_000
+
     def test_it_has_the_name_of_its_folder(self, installed: Path) -> None:
         lines = (installed / "SKILL.md").read_text(encoding="utf-8").splitlines()
         assert lines[:2] == ["---", "name: acp"]
@@ -256,9 +300,12 @@ def listing(folder: Path) -> dict[str, bytes]:
 def age(folder: Path) -> None:
     """Make an installed skill look like one that an older acp installed."""
     manifest = json.loads((folder / MANIFEST).read_text())
-    (folder / "scripts" / "gone.py").write_text("old = True\n")
+    gone = ("scripts/gone.py", "scripts/acp_core/gone/__init__.py")
+    (folder / gone[1]).parent.mkdir()
+    for name in gone:
+        (folder / name).write_text("old = True\n")
     (folder / "SKILL.md").write_text("old\n")
-    for name in ("scripts/gone.py", "SKILL.md"):
+    for name in (*gone, "SKILL.md"):
         manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     manifest["version"] = "0.0.1"
     (folder / MANIFEST).write_text(json.dumps(manifest))
@@ -396,9 +443,11 @@ class TestClosure:
     def package(self, tmp_path: Path) -> Path:
         files = {
             "__init__.py": "",
-            "a.py": "from acp_core.b import x\n\ndef late():\n    import acp_core.c\n",
+            "a.py": "from acp_core.b import x\n\ndef late():\n    import acp_core.c, acp_core.e.f\n",
             "b/__init__.py": "from . import d\nx = 1\n",
             "b/d.py": "import json, os.path\n",
+            "e/__init__.py": '"""Only a face."""\n',
+            "e/f.py": "",
             "c.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pydantic\n",
             "unused.py": "import click\n",
         }
@@ -416,6 +465,7 @@ class TestClosure:
             "acp_core/b/__init__.py",
             "acp_core/b/d.py",
             "acp_core/c.py",
+            "acp_core/e/f.py",  # its folder is a package without the face that says nothing
         ]
         assert found.foreign == {}
 

@@ -13,9 +13,8 @@ from textual.widgets import Button, OptionList, Static, TextArea
 
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen, ActionsScreen
+from acp_tui.screens.action import ActionScreen, ActionsScreen, ResultScreen
 from acp_tui.screens.fleet import FleetScreen
-from acp_tui.screens.result import ResultScreen
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.multi import NAMES, ledger, state
 from tests.protocols.governed.test_engine_dashboard import dashboard, opened, ready, until

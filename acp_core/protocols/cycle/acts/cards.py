@@ -33,7 +33,7 @@ from acp_core.protocols.cycle.schema import (
     written,
 )
 from acp_core.protocols.cycle.view import panels
-from acp_core.protocols.kit.cards import MOST, Evidence, texts
+from acp_core.protocols.kit.documents import MOST, Evidence, texts
 from acp_core.protocols.kit.wording import safe
 
 
@@ -87,16 +87,8 @@ class Facts(Evidence):
         for each in AGENTS:
             if DEPENDS[each] in (name, *behind):
                 behind.append(each)
-        rows = (
-            (
-                Row(
-                    (f"{', '.join(behind)}, until {name} has completed",),
-                ),
-            )
-            if behind
-            else ()
-        )
-        return CardSection("Waiting", rows)
+        what = f"{', '.join(behind)}, until {name} has completed"
+        return CardSection("Waiting", (Row((what,)),) if behind else ())
 
     def questions(self) -> CardSection:
         """What CD asks in its issues.md, each with its line."""

@@ -36,9 +36,9 @@ from acp_core.protocols.cycle.acts.table import (
 )
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.read import orchestrator_spec
-from acp_core.protocols.cycle.read.scan import OpenProject, is_damaged, open_project
+from acp_core.protocols.cycle.read.scan import is_damaged, open_project
 from acp_core.protocols.cycle.schema import AGENTS, Blocker, Cycle, Decision, Object, encoded
-from acp_core.protocols.cycle.write import asked, changes
+from acp_core.protocols.cycle.write.changes import LIMIT, fields_of_act, requested_edit
 from acp_core.protocols.cycle.write.store import Store, Written, finish
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.guard import check
@@ -47,33 +47,6 @@ from acp_core.protocols.kit.wording import difference, safe
 
 _SETTLE = 0.3  # seconds in which a program that writes from its memory shows itself
 _ANSWER = 3.0  # seconds for which the orchestrator of another account is waited for
-
-
-def preview_change(root: Path, id: str, act: str, values: Values, sentence: str) -> Preview:
-    """What a change would do, before it does it.
-
-    Args:
-        root: the project.
-        id: the cycle.
-        act: the act's name.
-        values: what was given for it.
-        sentence: the act in words.
-
-    Raises:
-        Refused: it is not possible.
-        OSError: the state cannot be read.
-    """
-    store = Store(root, id)
-    before = store.read()
-    check(matters.of_state(root, id), act)
-    after = copy.deepcopy(before)
-    now = utc_now()
-    asked.edit(act, vars(values))(after, now)
-    finish(after, now)
-    warnings, notes = _consequences(root, id, after)
-    facts = {"cycle": id, "state": "dry-run"}
-    changes = (state_change(store, before, after),)
-    return Preview(sentence, changes, warnings=warnings, notes=notes, data=facts)
 
 
 def _consequences(root: Path, id: str, after: Object) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -92,18 +65,13 @@ def _consequences(root: Path, id: str, after: Object) -> tuple[tuple[str, ...], 
     ), ()
 
 
-def carry_out(root: Path, id: str, act: str, values: Values) -> Outcome:
-    """Make a change, and see to it that an orchestrator takes it up; arguments as of `preview`.
+def _carried_out(root: Path, id: str, act: str, values: Values) -> Outcome:
+    """Make a change, and see to it that an orchestrator takes it up.
 
     While an orchestrator of another account conducts, only that one writes: it is asked.
-
-    Raises:
-        Refused: it is not done.
-        OSError: it cannot be written.
     """
-    store = Store(root, id)
-    now = utc_now()
-    edit = asked.edit(act, vars(values))
+    store, now = Store(root, id), utc_now()
+    edit = requested_edit(act, vars(values))
     if process.elsewhere(str(root), id):
         done = _ask(store, act, values)
         if done is not None:
@@ -117,7 +85,11 @@ def carry_out(root: Path, id: str, act: str, values: Values) -> Outcome:
     written = store.change(lambda state: edit(state, now), now, act, allow)
     state, sentence = _effect(store, written)
     word = "lost" if state is OutcomeState.UNKNOWN else state.value
-    changes = (state_change(store, written.before, written.state),)
+    change = state_change(store, written.before, written.state)
+    return _outcome(id, state, sentence, word, change)
+
+
+def _outcome(id: str, state: OutcomeState, sentence: str, word: str, *changes: Change) -> Outcome:
     facts = {"cycle": id, "state": word}
     return Outcome(state, safe(sentence), done=Preview(safe(sentence), changes, data=facts))
 
@@ -129,7 +101,7 @@ def _ask(store: Store, act: str, values: Values) -> Outcome | None:
         Refused: it refuses.
         OSError: it cannot be asked.
     """
-    root, given = str(store.root), asked.chosen(act, vars(values)) | {"cycle": store.id}
+    root, given = str(store.root), fields_of_act(act, vars(values)) | {"cycle": store.id}
     try:
         path = requests.ask(root, CONDUCT, act, given)
     except ClaimError as error:
@@ -149,9 +121,7 @@ def _ask(store: Store, act: str, values: Values) -> Outcome | None:
         sentence = (
             f"{holder.sentence} no longer: check whether it applied the change before it ended."
         )
-    word = "unknown" if state is OutcomeState.UNKNOWN else state.value
-    facts = {"cycle": store.id, "state": word}
-    return Outcome(state, safe(sentence), done=Preview(safe(sentence), data=facts))
+    return _outcome(store.id, state, sentence, state.value)
 
 
 def _effect(store: Store, written: Written) -> tuple[OutcomeState, str]:
@@ -194,77 +164,68 @@ _LONG = 300  # characters of a decision's text in a sentence
 _EXTENDED = ("completed", "failed", "running", "paused")
 
 
-def _bound(
+def _binder(
     spec: ActionSpec,
-    opened: OpenProject,
-    *,
-    offered: bool,
-    narrowed: Narrowed | None = None,
-    sentence: Callable[[Cycle], str] | None = None,
-) -> Action:
-    """An act that changes the state of the cycle that is shown, or of the one that is named.
+    offered: Callable[[Cycle], object],
+    narrowed: Callable[[Cycle], Narrowed] = lambda shown: {},
+    sentence: Callable[[Cycle], str] = lambda cycle: "",
+) -> Callable[[Context, datetime], Action]:
+    """What binds an act that changes the state of the cycle that is shown, or of a named one.
 
     Args:
         spec: its description.
-        opened: the project.
         offered: whether it can be done to the cycle that is shown.
         narrowed: what is otherwise than in the description.
-        sentence: what it does to a cycle, where that depends on it.
+        sentence: what it does to a cycle, where that depends on it; "" for the described one.
     """
-    shown = opened.selected
-    describe = sentence or (lambda _: spec.sentence)
 
-    def preview(values: Values) -> Preview:
-        cycle = opened.find(values.cycle)
-        return preview_change(opened.root, cycle.id, spec.name, values, describe(cycle))
+    def bind(context: Context, now: datetime) -> Action:
+        opened = open_project(context, now)
+        shown, root = opened.selected, opened.root
 
-    def perform(values: Values) -> Outcome:
-        cycle = opened.find(values.cycle)
-        return carry_out(opened.root, cycle.id, spec.name, values)
+        def preview(values: Values) -> Preview:
+            cycle = opened.find(values.cycle)
+            store = Store(root, cycle.id)
+            before = store.read()
+            check(matters.of_state(root, cycle.id), spec.name)
+            after, now = copy.deepcopy(before), utc_now()
+            requested_edit(spec.name, vars(values))(after, now)
+            finish(after, now)
+            warnings, notes = _consequences(root, cycle.id, after)
+            return Preview(
+                sentence(cycle) or spec.sentence,
+                (state_change(store, before, after),),
+                warnings=warnings,
+                notes=notes,
+                data={"cycle": cycle.id, "state": "dry-run"},
+            )
 
-    return bound(
-        spec,
-        opened,
-        preview,
-        perform,
-        narrowed={**(narrowed or {}), "cycle": {"default": shown.id}},
-        sentence=describe(shown),
-        offered=offered and not is_damaged(shown),
-    )
+        def perform(values: Values) -> Outcome:
+            return _carried_out(root, opened.find(values.cycle).id, spec.name, values)
+
+        return bound(
+            spec,
+            opened,
+            preview,
+            perform,
+            narrowed={**narrowed(shown), "cycle": {"default": shown.id}},
+            sentence=sentence(shown),
+            offered=bool(offered(shown)) and not is_damaged(shown),
+        )
+
+    return bind
 
 
 def _ids(entries: Sequence[Decision | Blocker]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.id for each in entries if each.id))
 
 
-def decide(context: Context, now: datetime) -> Action:
-    """Make a decision that waits."""
-    opened = open_project(context, now)
-    waiting = state.decisions(opened.selected)
-    ids = _ids(waiting)
-    first = waiting[0].id if waiting else None
-    offers = clean_line(" · ".join(_offer(each) for each in waiting))
-    narrowed: Narrowed = {
-        "decision": {"choices": ids, "default": first},
-        "choice": {"help": offers},
+def _open_decisions(shown: Cycle) -> Narrowed:
+    waiting = state.decisions(shown)
+    return {
+        "decision": {"choices": _ids(waiting), "default": waiting[0].id if waiting else None},
+        "choice": {"help": clean_line(" · ".join(map(_offer, waiting)))},
     }
-
-    return _bound(
-        DECISION,
-        opened,
-        offered=bool(ids),
-        narrowed=narrowed,
-        sentence=_decision_sentence,
-    )
-
-
-def _decision_sentence(cycle: Cycle) -> str:
-    """Which decision waits first."""
-    waiting = state.decisions(cycle)
-    if not waiting:
-        return DECISION.sentence
-    said = clean_line(waiting[0].description, _LONG)
-    return f"Decide {clean_line(waiting[0].id)}: {said}"
 
 
 def _offer(decision: Decision) -> str:
@@ -272,82 +233,21 @@ def _offer(decision: Decision) -> str:
     return f"{decision.id}: {numbered or 'in words'}"
 
 
-def resolve(context: Context, now: datetime) -> Action:
-    """Say how a blocker is gone."""
-    opened = open_project(context, now)
-    waiting = state.blockers(opened.selected)
-    ids = _ids(waiting)
-    texts = " · ".join(f"{each.id}: {each.description}" for each in waiting)
-    first = ids[0] if ids else None
-    narrowed = {"blocker": {"choices": ids, "default": first, "help": clean_line(texts)}}
-
-    return _bound(RESOLUTION, opened, offered=bool(ids), narrowed=narrowed)
-
-
-def feedback(context: Context, now: datetime) -> Action:
-    """Tell an agent something."""
-    opened = open_project(context, now)
-
-    offered = opened.selected.status in schema.OPEN
-    narrowed = {"agent": {"default": "cd"}}
-    return _bound(MESSAGE, opened, offered=offered, narrowed=narrowed)
-
-
-def extend(context: Context, now: datetime) -> Action:
-    """Begin another iteration."""
-    opened = open_project(context, now)
-    shown = opened.selected
-    waits = state.decisions(shown) or _at_work(shown)
-
-    allowed = shown.state.max_iterations
-    above = allowed and shown.iteration + 1 > allowed
-    narrowed = {"limit": {"default": shown.iteration + 1}} if above else {}
-    raised = f" and raise the limit, which is {allowed}" if above else ""
-    return _bound(
-        EXTENSION,
-        opened,
-        narrowed=narrowed,
-        offered=shown.status in _EXTENDED and not waits,
-        sentence=lambda cycle: f"Start iteration {cycle.iteration + 1} with a new task{raised}.",
-    )
-
-
-def pause(context: Context, now: datetime) -> Action:
-    """Have it wait."""
-    opened = open_project(context, now)
-    offered = opened.selected.status == "running"
-    return _bound(PAUSING, opened, offered=offered)
-
-
-def resume(context: Context, now: datetime) -> Action:
-    """Let it go on."""
-    opened = open_project(context, now)
-    shown = opened.selected
-    offered = shown.status in ("paused", "failed", "created") and not state.decisions(shown)
-    return _bound(RESUMPTION, opened, offered=offered)
-
-
-def stop(context: Context, now: datetime) -> Action:
-    """End it as failed."""
-    opened = open_project(context, now)
-
-    return _bound(STOPPING, opened, offered=opened.selected.status in schema.OPEN)
-
-
-def accept(context: Context, now: datetime) -> Action:
-    """Take it as it is."""
-    opened = open_project(context, now)
-    shown = opened.selected
-
-    waits = state.decisions(shown) or _at_work(shown)
-    return _bound(
-        ACCEPTANCE,
-        opened,
-        offered=_is_acceptable(shown) and not waits,
-        sentence=lambda cycle: (
-            f"Accept the cycle as it is ({state.tests(cycle)}) and complete it; the test results are kept."
+def _first_decision(cycle: Cycle) -> str:
+    return next(
+        (
+            f"Decide {clean_line(each.id)}: {clean_line(each.description, _LONG)}"
+            for each in state.decisions(cycle)
         ),
+        "",
     )
+
+
+def _open_blockers(shown: Cycle) -> Narrowed:
+    waiting = state.blockers(shown)
+    ids, texts = _ids(waiting), (f"{each.id}: {each.description}" for each in waiting)
+    first = ids[0] if ids else None
+    return {"blocker": {"choices": ids, "default": first, "help": clean_line(" · ".join(texts))}}
 
 
 def _at_work(cycle: Cycle) -> list[str]:
@@ -355,24 +255,22 @@ def _at_work(cycle: Cycle) -> list[str]:
     return state.running(cycle) if cycle.status in schema.OPEN else []
 
 
+def _is_at_limit(cycle: Cycle) -> bool:
+    return bool(cycle.state.max_iterations) and cycle.iteration + 1 > _allowed(cycle)
+
+
+def _next_iteration(cycle: Cycle) -> str:
+    raised = f" and raise the limit, which is {_allowed(cycle)}" if _is_at_limit(cycle) else ""
+    return f"Start iteration {cycle.iteration + 1} with a new task{raised}."
+
+
 def _is_acceptable(cycle: Cycle) -> bool:
-    """Something was done, and its tests do not show that it is good."""
+    """Something was done, nobody is at work, and its tests do not show that it is good."""
     if not cycle.iteration or cycle.status not in ("running", "paused", "completed"):
         return False
     found = state.tests(cycle)
     good = found.proven and not found.failed and state.verdict(cycle) != state.UNPROVEN
-    return not good and not state.accepted(cycle)
-
-
-def rerun(context: Context, now: datetime) -> Action:
-    """Have an agent do its work again."""
-    opened = open_project(context, now)
-
-    free = _repeatable(opened.selected)
-    offered = opened.selected.status in ("running", "paused") and bool(free)
-    current = state.current(opened.selected)
-    narrowed = {"agent": {"default": current if current in free or not free else free[0]}}
-    return _bound(REPEAT, opened, offered=offered, narrowed=narrowed)
+    return not (good or state.accepted(cycle) or state.decisions(cycle) or _at_work(cycle))
 
 
 def _repeatable(cycle: Cycle) -> list[str]:
@@ -381,20 +279,51 @@ def _repeatable(cycle: Cycle) -> list[str]:
     return [name for n, name in enumerate(AGENTS) if not at_work & set(AGENTS[n:])]
 
 
-def limit(context: Context, now: datetime) -> Action:
-    """Change the maximum number of iterations."""
-    opened = open_project(context, now)
-    allowed = _allowed(opened.selected)
-    bounds = {"default": min(allowed + 1, changes.LIMIT), "least": 1, "most": changes.LIMIT}
-
-    return _bound(
-        LIMITING,
-        opened,
-        offered=True,
-        narrowed={"iterations": bounds},
-        sentence=lambda cycle: f"Change the iteration limit (now {_allowed(cycle)}).",
-    )
+def _agent_to_rerun(shown: Cycle) -> Narrowed:
+    free, current = _repeatable(shown), state.current(shown)
+    return {"agent": {"default": current if current in free or not free else free[0]}}
 
 
 def _allowed(cycle: Cycle) -> int:
     return cycle.state.max_iterations or cycle.iteration
+
+
+decide = _binder(
+    DECISION, lambda shown: _ids(state.decisions(shown)), _open_decisions, _first_decision
+)
+resolve = _binder(RESOLUTION, lambda shown: _ids(state.blockers(shown)), _open_blockers)
+feedback = _binder(
+    MESSAGE, lambda shown: shown.status in schema.OPEN, lambda shown: {"agent": {"default": "cd"}}
+)
+extend = _binder(
+    EXTENSION,
+    lambda shown: shown.status in _EXTENDED and not (state.decisions(shown) or _at_work(shown)),
+    lambda shown: {"limit": {"default": shown.iteration + 1}} if _is_at_limit(shown) else {},
+    _next_iteration,
+)
+pause = _binder(PAUSING, lambda shown: shown.status == "running")
+resume = _binder(
+    RESUMPTION,
+    lambda shown: shown.status in ("paused", "failed", "created") and not state.decisions(shown),
+)
+stop = _binder(STOPPING, lambda shown: shown.status in schema.OPEN)
+accept = _binder(
+    ACCEPTANCE,
+    _is_acceptable,
+    sentence=lambda cycle: (
+        f"Accept the cycle as it is ({state.tests(cycle)}) and complete it; the test results are kept."
+    ),
+)
+rerun = _binder(
+    REPEAT,
+    lambda shown: shown.status in ("running", "paused") and _repeatable(shown),
+    _agent_to_rerun,
+)
+limit = _binder(
+    LIMITING,
+    lambda shown: True,
+    lambda shown: {
+        "iterations": {"default": min(_allowed(shown) + 1, LIMIT), "least": 1, "most": LIMIT}
+    },
+    lambda cycle: f"Change the iteration limit (now {_allowed(cycle)}).",
+)

@@ -111,7 +111,7 @@ STARTING = ActionSpec(
     START_ACT,
     "New development cycle",
     "Start a development cycle: RA, EP, CD and VAS work until the tests pass.",
-    "acp_core.protocols.cycle.acts.creating:starting",
+    "acp_core.protocols.cycle.acts.conducting:starting",
     (
         Field("objective", "Task", "The task: what to build.", Kind.LINES,
               required=True, position=True),
@@ -138,7 +138,7 @@ STARTING = ActionSpec(
     examples=('acp cycle start "Export the report as CSV" --agent claude --agent cd=codex',),
     exits=CONDUCTED,
     place=NAMED_PROJECT,
-    run="acp_core.protocols.cycle.acts.creating:start_here",
+    run="acp_core.protocols.cycle.acts.conducting:start_here",
     words="COMMAND",
 )  # fmt: skip
 
@@ -164,7 +164,7 @@ REBUILDING = ActionSpec(
     REBUILD_ACT,
     "Rebuild the state",
     "Restore the state that acp wrote last, or rebuild it from the agents' documents.",
-    "acp_core.protocols.cycle.acts.creating:rebuilding",
+    "acp_core.protocols.cycle.acts.conducting:rebuilding",
     (CYCLE._replace(help="The id of the cycle [default: the lost or damaged one]."),),
     Intent.REPAIR,
     command="cycle rebuild",
@@ -177,7 +177,7 @@ SELECTION = ActionSpec(
     SELECT_ACT,
     "Show another cycle",
     "Choose the cycle of the project to show and act on.",
-    "acp_core.protocols.cycle.acts.creating:selection",
+    "acp_core.protocols.cycle.acts.conducting:selection",
     (
         Field("cycle", "Cycle", "The cycle's id, or the end of it.", Kind.CHOICE,
               required=True, position=True, metavar="ID"),

@@ -45,13 +45,12 @@ from acp_core.files.claims import ClaimError
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.read import progress as read_progress
-from acp_core.protocols.cycle.read import state_file
+from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.read.orchestrator_spec import ORCHESTRATOR, Spec
 from acp_core.protocols.cycle.read.progress import PhaseResult, parse_result
-from acp_core.protocols.cycle.schema import Object, Task
+from acp_core.protocols.cycle.schema import Object, Task, stamp_of
 from acp_core.protocols.cycle.state import startable
 from acp_core.protocols.cycle.write import changes, layout
-from acp_core.protocols.cycle.write.changes import at
 from acp_core.protocols.cycle.write.layout import note
 from acp_core.protocols.kit.tools import tools_in
 
@@ -132,7 +131,7 @@ def sent(state: Object, now: datetime, name: str, run: str, ids: Sequence[str]) 
     """
     for each in changes.entries(state, "feedback_log"):
         if each.get("id") in ids and not each.get("sent_at"):
-            each |= {"sent_at": at(now), "run": run}
+            each |= {"sent_at": stamp_of(now), "run": run}
             note(state, now, name, f"got feedback {each['id']} while at work, run {run}")
 
 
@@ -241,7 +240,7 @@ class AgentRun(Assignment):
     def run(self) -> Ended:
         """Run it to its end, or find out how it ended. Never raises."""
         key = self._work.key
-        if state_file.is_regular(self._work.result):
+        if scan.is_regular(self._work.result):
             return read_result(self._work)
         until = time.monotonic() + self._work.timeout
         while True:
@@ -513,7 +512,7 @@ class TaskRuns:
     def _work_on(self) -> Iterator[TaskRun]:
         """Have the tasks done as they can begin; gives each as it ends."""
         works = self._works()
-        ended = [_read(task, work) for task, work in works if state_file.is_regular(work.result)]
+        ended = [_read(task, work) for task, work in works if scan.is_regular(work.result)]
         yield from ended
         done = {each.task.id for each in ended if each.is_done}
         done |= {id for task, _ in works for id in task.depends_on} - {task.id for task, _ in works}

@@ -26,7 +26,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import prompts, schema
 from acp_core.protocols.cycle.conduct import agent as conduct_agent
-from acp_core.protocols.cycle.conduct import escalation, results
+from acp_core.protocols.cycle.conduct import results, steps
 from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Mailbox, TaskRuns, Work
 from acp_core.protocols.cycle.conduct.results import read_facts
 from acp_core.protocols.cycle.conduct.steps import (
@@ -53,7 +53,7 @@ from acp_core.protocols.cycle.schema import (
     AGENTS,
     Object,
 )
-from acp_core.protocols.cycle.write import asked, changes, layout
+from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.layout import note
 from acp_core.protocols.cycle.write.store import Store, Written
 
@@ -155,7 +155,7 @@ class Orchestrator:
         adopt(state, now)
         begin_cycle(state, now)
         pick_up(state, now)
-        escalation.apply_decisions(state, now)
+        steps.apply_decisions(state, now)
 
     def _change(self, change: Callable[[Object], None]) -> Written:
         written = self._store.change(change, self._clock(), allow=self._session.check)
@@ -183,7 +183,7 @@ class Orchestrator:
         try:
             if request.values.get("cycle") != self._spec.cycle:
                 raise Refused(f"this orchestrator runs {self._spec.cycle}")
-            edit = asked.edit(request.act, request.values)
+            edit = changes.requested_edit(request.act, request.values)
             written = self._change(lambda state: edit(state, self._clock()))
         except (Refused, OSError) as error:
             self._session.say(f"refused: {error}")
@@ -194,8 +194,8 @@ class Orchestrator:
 
     def _stuck(self, state: Object, message: str) -> None:
         name = next((n for n in AGENTS if status(state, n) != "completed"), "ra")
-        options = (escalation.AGAIN, escalation.STOP)
-        escalation.escalate(state, self._clock(), "agent", message, options, agent=name)
+        options = (steps.AGAIN, steps.STOP)
+        steps.escalate(state, self._clock(), "agent", message, options, agent=name)
 
     # agents
 
@@ -308,7 +308,7 @@ class Orchestrator:
 
     def _conclude(self, name: str, ended: Ended) -> None:
         agent = changes.agent_of(self._read_state(), name)
-        found = read_facts(self._store.progress, name, _time(agent.get("started_at")))
+        found = read_facts(self._store.progress, name, schema.moment(agent.get("started_at")))
         complaints = self._watch_logs()
 
         def change(state: Object) -> None:
@@ -415,11 +415,5 @@ class Orchestrator:
 
 def _complain(state: Object, now: datetime, phase: str, message: str) -> None:
     """A log that should only grow lost something: that is said where errors are."""
-    errors = state.get("phase_errors")
-    found: Object = {"phase": phase, "error": message, "timestamp": changes.at(now)}
-    state["phase_errors"] = [*(errors if isinstance(errors, list) else []), found]
+    changes.add_error(state, now, phase, message)
     note(state, now, "orchestrator", message)
-
-
-def _time(value: object) -> datetime | None:
-    return schema.moment(value)

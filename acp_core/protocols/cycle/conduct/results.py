@@ -15,7 +15,6 @@ failure), "State Consistency Rules" (single writer) and "Progress Markdown Files
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -25,12 +24,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files import atomic
-from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle import state as cycle_state
-from acp_core.protocols.cycle.conduct import escalation, steps
+from acp_core.protocols.cycle.conduct import steps
 from acp_core.protocols.cycle.conduct.agent import TaskRun
-from acp_core.protocols.cycle.conduct.escalation import (
+from acp_core.protocols.cycle.conduct.steps import (
     ACCEPT,
     AGAIN,
     MORE,
@@ -43,26 +41,27 @@ from acp_core.protocols.cycle.conduct.escalation import (
 )
 from acp_core.protocols.cycle.prompts import PRIMARY
 from acp_core.protocols.cycle.read import progress as read_progress
-from acp_core.protocols.cycle.read import state_file
+from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.read.progress import PhaseResult, Ratio
+from acp_core.protocols.cycle.read.scan import content_digest
 from acp_core.protocols.cycle.schema import (
     AGENTS,
     FIRST_VERSION,
     Object,
     coordination_of,
     iteration_of,
-    obj,
     one_line,
+    parse_object,
     plan_of,
+    stamp_of,
     text,
 )
 from acp_core.protocols.cycle.state import Criteria, Tests, failed_names
 from acp_core.protocols.cycle.write import changes, layout
-from acp_core.protocols.cycle.write.changes import agent_of, agent_state, at
+from acp_core.protocols.cycle.write.changes import agent_of, agent_state
 from acp_core.protocols.cycle.write.layout import note, section
 
 OVERWRITES = "overwrites"
-_BYTES = 8 << 20  # of one document
 
 
 class Overwritten(NamedTuple):
@@ -99,11 +98,12 @@ class Outputs:
         known = {n: d for n, d in self._known().items() if n.partition("/")[0] not in names}
         atomic.private_folder(self._place)
         for agent in names:
-            for path in state_file.agent_documents(self._progress, agent):
-                data = _bytes(path)
+            for path in scan.agent_documents(self._progress, agent):
+                data = layout.content(path)
                 if data is not None:
-                    known[f"{agent}/{path.name}"] = digest = hashlib.sha256(data).hexdigest()
-                    self._keep(digest, data)
+                    known[f"{agent}/{path.name}"] = digest = content_digest(data)
+                    with contextlib.suppress(FileExistsError):
+                        atomic.create(self._place / digest, data, sync=False, private=True)
         data = json.dumps(known).encode()
         atomic.replace(self._place / "digests.json", data, sync=False, private=True)
         for each in self._place.iterdir():
@@ -115,17 +115,17 @@ class Outputs:
         owners, found = set(agents), []
         for name, digest in self._known().items():
             owner, path = name.partition("/")[0], self._progress / name
-            now = _bytes(path)
+            now = layout.content(path)
             if owner not in owners or path.parent.is_symlink() or path.is_symlink():
                 continue
-            if now is None or hashlib.sha256(now).hexdigest() != digest:
+            if now is None or content_digest(now) != digest:
                 found.append(self._restored(Overwritten(owner, name, "", False), by, now, digest))
         return found
 
     def _restored(self, each: Overwritten, by: str, now: bytes | None, digest: str) -> Overwritten:
-        before = _bytes(self._place / digest)
+        before = layout.content(self._place / digest)
         kept = self._set_aside(each, by, now) if now is not None else ""
-        if before is not None and hashlib.sha256(before).hexdigest() == digest:
+        if before is not None and content_digest(before) == digest:
             atomic.replace(self._progress / each.name, before)
             return each._replace(kept=kept, is_back=True)
         return each._replace(kept=kept)
@@ -134,22 +134,15 @@ class Outputs:
         """Keep what the other one wrote in the history of the document; where."""
         path = Path(each.name)
         atomic.shared_folder(self._progress / each.owner / "history")
-        word = hashlib.sha256(data).hexdigest()[:8]
+        word = content_digest(data)[:8]
         kept = f"{each.owner}/history/{path.stem}-by-{by}-{word}{path.suffix}"
         with contextlib.suppress(FileExistsError):
             atomic.create(self._progress / kept, data)
         return kept
 
-    def _keep(self, digest: str, data: bytes) -> None:
-        with contextlib.suppress(FileExistsError):
-            atomic.create(self._place / digest, data, sync=False, private=True)
-
     def _known(self) -> dict[str, str]:
         """The digest of each document, by its name below the progress folder."""
-        try:
-            held = obj(json.loads(read_bounded(self._place / "digests.json", _BYTES)))
-        except (Unreadable, ValueError, RecursionError):
-            return {}
+        held = parse_object(layout.content(self._place / "digests.json") or b"") or {}
         return {name: text(digest) for name, digest in held.items()}
 
 
@@ -159,7 +152,13 @@ def record(state: Object, now: datetime, run: str, by: str, found: list[Overwrit
     rows = held.get(OVERWRITES)
     held[OVERWRITES] = rows if isinstance(rows, list) else []
     for each in found:
-        row: Object = {"file": each.name, "owner": each.owner, "by": by, "run": run, "at": at(now)}
+        row: Object = {
+            "file": each.name,
+            "owner": each.owner,
+            "by": by,
+            "run": run,
+            "at": stamp_of(now),
+        }
         held[OVERWRITES].append(row | {"kept_as": each.kept, "put_back": each.is_back})  # type: ignore[attr-defined]
         what = f"{by} changed {each.name}, which only {each.owner} writes"
         kept = f"; the version of {by} is kept as {each.kept}" if each.kept else ""
@@ -169,14 +168,6 @@ def record(state: Object, now: datetime, run: str, by: str, found: list[Overwrit
         note(state, now, "orchestrator", f"{what}: acp has no copy of the old content{kept}")
         question = f"{what}, and acp has no copy of the old content"
         escalate(state, now, "agent", question, (AGAIN, ON, STOP), agent=each.owner)
-
-
-def _bytes(path: Path) -> bytes | None:
-    """A document's bytes; None where it is missing, or cannot be read."""
-    try:
-        return read_bounded(path, _BYTES)
-    except Unreadable:
-        return None
 
 
 _LISTED_NAMES = 8
@@ -215,7 +206,8 @@ def evaluate(state: Object, now: datetime) -> None:
         asked = f"Iteration {current} of {limit} ended: {'; '.join(each.text for each in found)}"
         escalate(state, now, "limit", asked, (MORE, ACCEPT, STOP))
         return
-    if _misses_gate(state, tests) and not _asked(state, current):
+    misses_gate = cycle_state.leaves_first_phase(state) and not tests.rate
+    if misses_gate and not _asked(state, current):
         asked = f"Iteration {current} ends zero_to_one, but no test passes"
         escalate(state, now, "gate", asked, (ON, ACCEPT, STOP))
         return
@@ -240,7 +232,8 @@ def issues(state: Object) -> list[Issue]:
     found: list[Issue] = []
     tests = Tests(schema.obj(state.get("test_results")))
     wanted = cycle_state.criteria(state)
-    if tests.failed and not _pass_enough(tests, wanted):
+    enough = wanted.rate is not None and tests.rate is not None and tests.rate >= wanted.rate
+    if tests.failed and not enough:
         names = ", ".join(tests.names[:_LISTED_NAMES])
         more = (
             f" and {len(tests.names) - _LISTED_NAMES} more"
@@ -269,11 +262,6 @@ def issues(state: Object) -> list[Issue]:
     return found
 
 
-def _pass_enough(tests: Tests, wanted: Criteria) -> bool:
-    """Whether enough tests pass, though some fail."""
-    return wanted.rate is not None and tests.rate is not None and tests.rate >= wanted.rate
-
-
 def _uncovered(tests: Tests, wanted: Criteria) -> list[Issue]:
     """Too few lines are covered, or nobody knows how many: 0 is what is told then."""
     if wanted.coverage is None or (tests.coverage or 0) >= wanted.coverage:
@@ -295,11 +283,6 @@ def _reached(state: Object, tests: Tests) -> str:
     if wanted.coverage is not None and tests.coverage is not None:
         parts.append(f"{tests.coverage:g} % are covered; required: {wanted.coverage:g} %")
     return "; ".join(parts if tests.failed or not parts else ("all tests pass", *parts))
-
-
-def _misses_gate(state: Object, tests: Tests) -> bool:
-    """Whether zero_to_one ends with this iteration, and nothing works yet."""
-    return cycle_state.leaves_first_phase(state) and not tests.rate
 
 
 def _asked(state: Object, current: int) -> bool:
@@ -369,9 +352,7 @@ def failed_run(
     agent |= {"status": "idle", "attempts": tried, "error": one_line(why)}
     if name == "cd":
         lay_down_tasks(state)
-    errors = state.get("phase_errors")
-    found: Object = {"phase": name, "error": one_line(why), "timestamp": at(now)}
-    state["phase_errors"] = [*(errors if isinstance(errors, list) else []), found]
+    changes.add_error(state, now, name, one_line(why))
     note(state, now, name, f"run {before.run} failed: {why}")
     _tell_again(state, before.run)
     if late and attempts > 1 and not gave_up:
@@ -420,7 +401,7 @@ def ended_run(
     open_issues = [one_line(each) for each in result.items("issues")[:_RECORDED_FILES]]
     if result.status == "partial" and not blockers:
         left = "; ".join(open_issues[:8]) or one_line(result.summary) or "no reason given"
-        agent[escalation.UNFINISHED] = left
+        agent[steps.UNFINISHED] = left
         note(state, now, name, f"not finished: {left}")
     else:
         for each in open_issues[:20]:
@@ -432,7 +413,7 @@ def ended_run(
     else:
         _answered(state, now, name, result.summary, version)
         if name in ("ra", "ep"):  # what CD and VAS left is judged with the whole iteration
-            escalation.ask_unfinished(state, now, (name,))
+            steps.ask_unfinished(state, now, (name,))
 
 
 def moved_tasks(state: Object, now: datetime, runs: Sequence[TaskRun]) -> None:
@@ -521,7 +502,7 @@ def _completed(
     current = iteration_of(state)
     agent |= {
         "status": "completed",
-        "completed_at": at(now),
+        "completed_at": stamp_of(now),
         "version": version,
         "output_files": list(facts.files),
         "last_message": one_line(result.summary),
@@ -529,7 +510,7 @@ def _completed(
         "attempts": 0,
     }
     agent.pop("error", None)
-    agent.pop(escalation.UNFINISHED, None)
+    agent.pop(steps.UNFINISHED, None)
     agent.pop(steps.FINALIZING, None)
     phases = state.get("completed_phases")
     before = phases if isinstance(phases, list) else []
@@ -561,7 +542,7 @@ def _block(state: Object, now: datetime, name: str, said: str) -> None:
         "reported_by": name,
         "status": "open",
         "routed_to": owner,
-        "reported_at": at(now),
+        "reported_at": stamp_of(now),
         "iteration": iteration_of(state),
     }
     changes.append(state, "blockers", blocker)
@@ -579,21 +560,21 @@ def _answered(state: Object, now: datetime, name: str, summary: str, version: st
     """The agent is through: what it was told is taken up, what it was asked is answered."""
     run = agent_state(state, name).run
     for each in steps.sent_in(state, run):
-        each["answered_at"] = at(now)
+        each["answered_at"] = stamp_of(now)
     for blocker in coordination_of(state).open_blockers:
         if blocker.routed_to != name:
             continue
         id, reporter = blocker.id, blocker.reported_by
         answer = f"{one_line(summary) or 'updated'} ({PRIMARY[name]} v{version})"
         blocker.raw.update(status="resolved", resolution=answer, resolved_by=name)
-        blocker.raw["resolved_at"] = at(now)
+        blocker.raw["resolved_at"] = stamp_of(now)
         note(state, now, name, f"clarified {id}: {answer}")
         if reporter in AGENTS:
             text = f"{id}: {blocker.description} Answer: {answer}"
             changes.add_feedback(state, now, name, reporter, text, "clarification", blocker=id)
     for each in changes.entries(state, "feedback_log"):
         if each.get("target") == name and each.get("sent_at") and not each.get("answered_at"):
-            each["answered_at"] = at(now)
+            each["answered_at"] = stamp_of(now)
     if any(e.get("type") == "requirement_update" for e in steps.sent_in(state, run)):
         _tell_those_after(state, now, name, version)
 
@@ -616,7 +597,7 @@ def _hold_ra(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
         "output_files": {"requirements": _path(facts, "requirements.md"),
                          "edge_cases": _path(facts, "edge-cases.md")},
         "summary": _summary(result, "requirements_count", "edge_cases_count", "new_items"),
-        "last_updated": at(now),
+        "last_updated": stamp_of(now),
     }  # fmt: skip
 
 
@@ -625,7 +606,7 @@ def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
         "version": version,
         "output_file": _path(facts, "exploration.md"),
         "summary": _summary(result),
-        "last_updated": at(now),
+        "last_updated": stamp_of(now),
     }
     before = {each.id: each.status for each in plan_of(state.get("plan")).tasks}
     found = plan_of(facts.plan)
@@ -639,21 +620,23 @@ def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
         "tasks": tasks,
         "total_estimated_effort": schema.text(facts.plan.get("estimated_duration")),
         "critical_path": [*found.critical_path],
-        "last_updated": at(now),
+        "last_updated": stamp_of(now),
     }
 
 
 def _hold_cd(state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str) -> None:
     number = iteration_of(state)
     held = _add_changes(state, now, result)
-    held["iteration_markers"] = schema.obj(held.get("iteration_markers")) | {str(number): at(now)}
+    held["iteration_markers"] = schema.obj(held.get("iteration_markers")) | {
+        str(number): stamp_of(now)
+    }
     passing = result.fields.get("tests_passing")
     state["implementation"] = {
         "version": version,
         "output_file": _path(facts, "implementation.md"),
         "summary": _summary(result)
         | ({"tests_passing": str(passing)} if isinstance(passing, Ratio) else {}),
-        "last_updated": at(now),
+        "last_updated": stamp_of(now),
     }
     _tick(state, result)
 
@@ -663,7 +646,7 @@ def _add_changes(state: Object, now: datetime, result: PhaseResult) -> Object:
     held = schema.obj(state.get("changes"))
     rows = schema.objects(held.get("changes"))
     made: list[Object] = [
-        {"timestamp": at(now), "file": file, "action": "modify", "iteration": iteration_of(state),
+        {"timestamp": stamp_of(now), "file": file, "action": "modify", "iteration": iteration_of(state),
          "agent": "cd", "description": one_line(result.summary)}
         for file in _modified(result)
     ]  # fmt: skip
@@ -718,7 +701,7 @@ def _hold_vas(
         "coverage": schema.number(lines) or result.number("coverage"),
         "failed_tests": names,
         "total_tests": total if total is not None and executed else 0,
-        "last_run": at(now),
+        "last_run": stamp_of(now),
         "iteration": iteration_of(state),
         "output_file": _path(facts, "test-results.json"),
         "critical_issues": schema.count(result.fields.get("critical_issues")) or 0,
@@ -788,7 +771,7 @@ def read_facts(progress: Path, agent: str, started: datetime | None) -> Facts:
     elif agent == "vas":
         path = progress / "vas" / "test-results.json"
         tests = layout.read_json(path)
-        if tests and started and state_file.is_regular(path):
+        if tests and started and scan.is_regular(path):
             stale = path.stat().st_mtime < (started - _SPARE).timestamp()
         tests = {} if stale else tests
     return Facts(

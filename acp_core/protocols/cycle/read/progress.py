@@ -1,4 +1,4 @@
-"""What stands in one cycle's progress folder: documents, the shared board, PHASE_RESULT blocks, what was seen before.
+"""What stands in one cycle's progress folder: documents, board, coordination log, PHASE_RESULT, what was seen before.
 
 The board is ``coordination/discoveries.ndjson``: a JSON object per line, with ``ts``, ``agent``,
 ``type`` and ``data``, only ever appended to. Where the specification is silent: a discovery of the
@@ -8,6 +8,8 @@ three that there are; one of ``medium`` or ``low`` severity is for the others to
 An agent prints its PHASE_RESULT with line ends of any kind, in fences, in bold, more than once: the
 last block counts. Values become what they mean ("[a, b]" a list, "92%" a number, "17/20" a `Ratio`,
 "true" a truth); unknown keys are kept. Nothing in it can fail.
+
+feedback.md of the coordination log has four sections; lines that others wrote into it stay.
 
 What was seen of a cycle before must never go back, shrink or vanish: logs, entries of the state and
 versions; main documents are rewritten for an iteration. Source: development cycle specification,
@@ -28,17 +30,36 @@ from acp_core.files.reading import Unreadable, read_head
 from acp_core.files.records import File, read_record, read_text
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.schema import AGENTS, Cycle, LogRow, Object, Version, parse_part
+from acp_core.protocols.cycle.schema import (
+    AGENTS,
+    Cycle,
+    LogRow,
+    Object,
+    Version,
+    agent_in,
+    coordination_of,
+    one_line,
+    parse_object,
+    parse_part,
+)
 from acp_core.protocols.kit.findings import error, warning
 
 LIMIT = 4 << 20  # bytes of one file that are read
+
 _TEXTS = 32 << 20  # bytes of logs that are read in all
+
 _HEAD = 64 << 10  # bytes of an agent's document that are looked at
+
 _HEADS = 100  # documents
+
 _RESULTS = 200
+
 _PAST = 30  # earlier test results
+
 _READ = re.compile(r"/(?:coordination/(?:feedback|timeline)\.md|[a-z]+/[a-z-]+\.(?:log|ndjson))$")
+
 _RESULT = re.compile(r"coordination/phase-results/[A-Za-z0-9._-]+\.(?:txt|md)")
+
 _PAST_TESTS = re.compile(r"vas/history/test-results-v[0-9.]+\.json")
 
 
@@ -148,6 +169,7 @@ WRITTEN = {
 }
 
 _BOARD_LINES = 5_000
+
 _LONG = 300  # characters of one discovery that are told to others
 
 
@@ -159,20 +181,11 @@ class Discovery(NamedTuple):
     data: Object
 
 
-def row(line: str) -> Object | None:
-    """A line's JSON object; None where it holds none."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def read(text: str) -> list[Discovery]:
     """The discoveries of known types that have what their type needs; other lines are findings."""
     found = []
     for line in text.split("\n")[:_BOARD_LINES]:
-        value = row(line) or {}
+        value = parse_object(line) or {}
         entry = parse_part(LogRow, value)
         kind, data = entry.type, entry.data
         if kind not in DISCOVERIES or not data:
@@ -211,7 +224,9 @@ def blocks(found: Discovery) -> bool:
 
 
 LISTS = ("feedback_log", "pending_decisions", "blockers")
+
 _FINDINGS = 50  # findings that are remembered
+
 _DECISIONS = 200  # decisions that are remembered
 
 
@@ -347,12 +362,19 @@ def _vanished(
 
 
 RESULT_BYTES = 4 << 20  # characters that are looked at, the last ones
+
 RESULT_STATUSES = ("success", "failed", "partial")
+
 _BLOCK_LINES = 500  # of one block
+
 _LONG_VALUE = 4_000  # characters of one value
+
 _BLOCK_HEAD = re.compile(r"^[\s>*_#`]*PHASE_RESULT[*_`]*\s*:[\s*_`]*$")
+
 _DETAILS = re.compile(r"^[\s>*_#`]*PHASE_DETAILS[*_`]*\s*:[\s*_`]*(.*)$")
+
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
+
 _DASH = re.compile(r"^(\s*)(?:[-*+\u2022]|\d{1,3}[.)])\s+(.*)$")
 
 _PAIR = re.compile(
@@ -360,9 +382,13 @@ _PAIR = re.compile(
 )
 
 _RATIO = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})")
+
 _PERCENT = re.compile(r"([+-]?\d{1,9}(?:\.\d{1,9})?)\s*%")
+
 _INTEGER = re.compile(r"[+-]?\d{1,15}")
+
 _DECIMAL = re.compile(r"[+-]?\d{1,15}\.\d{1,15}")
+
 _NO_VALUE = ("", "none", "n/a", "-", "null", "no", "nothing")
 
 
@@ -430,11 +456,6 @@ class PhaseResult:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         return float(value)
-
-    def truth(self, key: str) -> bool | None:
-        """A truth; None for anything else."""
-        value = self.fields.get(key)
-        return value if isinstance(value, bool) else None
 
     def problems(self, agent: str = "") -> list[str]:
         """What is not as it should be, a sentence each; with ``agent``, also another's phase."""
@@ -593,3 +614,138 @@ def _listed(inside: str) -> list[str]:
         current += sign
     items.append(current)
     return [bare for each in items if (bare := _bare(each)[:_LONG_VALUE])]
+
+
+TIMELINE, DECISIONS, FEEDBACK = "timeline.md", "decisions.log", "feedback.md"
+
+FEEDBACK_SECTIONS = (
+    "Timeline",
+    "Decision Records",
+    "Blockers & Resolutions",
+    "Cross-Agent Dependencies",
+)
+
+SEEN_AT = "seen_at"  # since when the orchestrator knows of what bears no time itself
+
+_TIMES = ("asked_at", "reported_at", "timestamp", "created_at", SEEN_AT)
+
+_ENTRY_ID = re.compile(r"^- (?:\[\S*\] )?(?:Blocker: )?([\w.-]+): ")
+
+_SECTION_HEADING = re.compile(r"^## +(.+?) *$")
+
+
+def feedback_text(held: str, timeline: str, state: Object) -> str:
+    """feedback.md as it should stand: its four sections, and every line that others wrote."""
+    fresh = {
+        "Timeline": [bracketed(line) for line in timeline.splitlines() if line.startswith("- ")],
+        "Decision Records": _decision_lines(state),
+        "Blockers & Resolutions": _blocker_lines(state),
+        "Cross-Agent Dependencies": _dependency_lines(state),
+    }
+    own = _sections(held)
+    above = [line for line in own.pop("", []) if not line.startswith("# Feedback")]
+    parts = [f"# Feedback & Coordination Log - Version {documents_version(state)}", "", *above]
+    for name in FEEDBACK_SECTIONS:
+        kept = own.pop(name, [])
+        if name == "Timeline":
+            ours = set(fresh[name])
+            lines = [line for line in kept if line not in ours] + fresh[name]
+        else:
+            lines = _joined(kept, fresh[name])
+        parts += [f"## {name}", *lines, ""]
+    for name, lines in own.items():
+        parts += [f"## {name}", *lines, ""]
+    return "\n".join(parts)
+
+
+def bracketed(line: str) -> str:
+    """A line of timeline.md as feedback.md has it: with its time in brackets, its date too."""
+    return re.sub(r"^- (\d\S*) ", r"- [\1] ", line)
+
+
+def _sections(text: str) -> dict[str, list[str]]:
+    """The lines below each heading that are not blank; those above the first one under ""."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in text.splitlines():
+        heading = _SECTION_HEADING.match(line)
+        if heading:
+            name = heading[1]
+            found.setdefault(name, [])
+        elif line.strip():
+            found.setdefault(name, []).append(line)
+    return found
+
+
+def _joined(kept: list[str], fresh: list[str]) -> list[str]:
+    """Entries of ours, each a line with indented ones below, in place of older forms of them."""
+    ours = {_entry_key(entry) for entry in _entries_of(fresh)}
+    others = [
+        line for entry in _entries_of(kept) if _entry_key(entry) not in ours for line in entry
+    ]
+    return others + fresh
+
+
+def _entry_key(entry: list[str]) -> str:
+    """What an entry is about: the id in it, or its beginning."""
+    found = _ENTRY_ID.match(entry[0])
+    return found[1] if found else entry[0].split(": ")[0]
+
+
+def _entries_of(lines: list[str]) -> list[list[str]]:
+    found: list[list[str]] = []
+    for line in lines:
+        if found and line[:1] in (" ", "\t"):
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return found
+
+
+def time_of(entry: Object) -> str:
+    """When a decision was asked for, or a blocker reported; "" where nobody said it."""
+    return next((said for key in _TIMES if (said := one_line(schema.text(entry.get(key))))), "")
+
+
+def _bracketed_time(entry: Object) -> str:
+    at = time_of(entry)
+    return f"[{at}] " if at else ""
+
+
+def _decision_lines(state: Object) -> list[str]:
+    lines = []
+    for each in coordination_of(state).decisions:
+        lines.append(
+            f"- {_bracketed_time(each.raw)}{one_line(each.id)}: {one_line(each.description)}"
+        )
+        lines.append(f"  - Decision: {one_line(each.chosen_option) or 'pending'}")
+        for name in ("rationale", "impact", "made_by"):
+            if told := one_line(schema.text(each.raw.get(name))):
+                lines.append(f"  - {name.replace('_', ' ').capitalize()}: {told}")
+    return lines
+
+
+def _blocker_lines(state: Object) -> list[str]:
+    lines = []
+    for each in coordination_of(state).blockers:
+        about = f"{one_line(each.id)}: {one_line(each.description)}"
+        lines.append(f"- {_bracketed_time(each.raw)}Blocker: {about}")
+        lines.append(f"  - Reported by: {one_line(each.reported_by).upper()}")
+        lines.append(f"  - Resolution: {one_line(each.resolution) or '-'}")
+        lines.append(f"  - Status: {(one_line(each.status) or 'open').capitalize()}")
+    return lines
+
+
+def _dependency_lines(state: Object) -> list[str]:
+    lines = []
+    for name, needs in schema.DEPENDS.items():
+        if needs:
+            at = one_line(agent_in(state, needs).version)
+            of = f" (v{at})" if at else ""
+            lines.append(f"- {name.upper()} depends on: {needs.upper()}{of}")
+    return lines
+
+
+def documents_version(state: Object) -> str:
+    """The version that the iteration's documents have."""
+    return one_line(schema.text(state.get("version"))) or "1.0.0"

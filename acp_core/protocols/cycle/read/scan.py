@@ -1,8 +1,10 @@
-"""One reading of a project's cycles, and which of them a person wants to look at.
+"""One reading of a project's cycles, their state files, and which of them a person wants to look at.
 
 Nothing outside ``.workflow/.cycle`` is ever looked at. The wish is kept by acp, never in the project;
-without one it is the cycle that goes on, else the latest. Source: development cycle specification,
-"Directory Structure".
+without one it is the cycle that goes on, else the latest. Of what acp wrote last into a state file
+there are two copies: one beside acp's own files (`own_copy_path`), one in ``.acp/run/`` for every
+account that shares the project (`shared_copy_path`). Source: development cycle specification,
+"Directory Structure" and "Shared State File".
 """
 
 from __future__ import annotations
@@ -16,24 +18,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, claims
 from acp_core.files.atomic import is_leftover
+from acp_core.files.claims import run_folder
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.records import File, Record, entries, moment, read_record
+from acp_core.files.records import NO_OBJECT, File, Record, entries, moment, read_record, shallow
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person import paths
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read.progress import LIMIT, filled
-from acp_core.protocols.cycle.schema import Cycle, Object, Project, obj, text
+from acp_core.protocols.cycle.schema import Cycle, Object, Project, parse_object, text
+from acp_core.protocols.cycle.state import what_is_lacking
 from acp_core.protocols.kit.binding import Context, Location
 
 FILES = 3_000  # files that are looked at
+
 _MOST_CYCLES = 200  # cycles of a project that are read
+
 _LEVELS = 6
+
 STATE = re.compile(r"cycle-[A-Za-z0-9._-]+\.json")
+
 PROGRESS = re.compile(r"cycle-[A-Za-z0-9._-]+\.progress")
+
 _NEAR = timedelta(minutes=10)
 
 
@@ -200,8 +210,8 @@ _BYTES = 1 << 16
 def wanted(root: Path) -> str:
     """The id of the cycle that a person chose; "" for none."""
     try:
-        held = obj(json.loads(read_bounded(_file(root), _BYTES)))
-    except (Unreadable, ValueError, RecursionError):
+        held = parse_object(read_bounded(_file(root), _BYTES)) or {}
+    except Unreadable:
         return ""
     return text(held.get("cycle")) if held.get("folder") == os.path.realpath(root) else ""
 
@@ -225,7 +235,7 @@ def choose(root: Path, id: str) -> None:
 
 
 def _file(root: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+    name = content_digest(os.fsencode(os.path.realpath(root)))[:16]
     return paths.state_folder() / "cycles" / f"{name}.json"
 
 
@@ -300,3 +310,98 @@ def open_folder(folder: str) -> OpenProject:
 def is_damaged(cycle: Cycle) -> bool:
     """Whether its state is lost or not whole, so that only a rebuilt one goes on."""
     return bool(state.state_problem(cycle))
+
+
+STATE_LIMIT = 4 << 20  # bytes of a state file
+
+
+class StateFile(NamedTuple):
+    """What was found of a state file: the object in it, its bytes, and what is wrong with it."""
+
+    state: Object
+    data: bytes
+    problem: str
+
+
+def read_state_file(path: Path) -> StateFile:
+    """What a state file holds at this moment; no link is followed."""
+    if path.is_symlink():
+        return StateFile({}, b"", "is a symbolic link")
+    try:
+        data = read_bounded(path, STATE_LIMIT)
+    except Unreadable as error:
+        return StateFile({}, b"", schema.LOST if error.missing else str(error))
+    state, problem = parse_state(data)
+    return StateFile(state, data, problem or what_is_lacking(state))
+
+
+def parse_state(data: bytes) -> tuple[Object, str]:
+    """The object in the bytes of a state file, and why there is none ("" where there is one)."""
+    try:
+        value = json.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return {}, "is not valid JSON"
+    if not shallow(value):
+        return {}, "is nested too deeply"
+    return (value, "") if isinstance(value, dict) else ({}, NO_OBJECT)
+
+
+class WrittenCopy(NamedTuple):
+    """What acp wrote last into a state file.
+
+    Attributes:
+        known: the digests of the files that it may stand in.
+        state: the state.
+        mine: whether this very account wrote the copy.
+    """
+
+    known: tuple[str, str]
+    state: Object
+    mine: bool
+
+
+def read_copy(place: Path) -> WrittenCopy | None:
+    """What stands in one of the two copies; None where nothing does, or it cannot be read."""
+    try:
+        mine = os.lstat(place).st_uid == claims.uid()
+        kept = json.loads(read_bounded(place, 2 * STATE_LIMIT))
+        known, state = (kept["digest"], kept["before"]), kept["state"]
+    except (OSError, Unreadable, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return WrittenCopy(known, state, mine) if isinstance(state, dict) else None
+
+
+def content_digest(data: bytes) -> str:
+    """What tells one content of a file from another."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def shared_copy_path(root: Path, id: str) -> Path:
+    """The copy for every account that shares the project."""
+    return run_folder(root) / f"last-written-{id}.json"
+
+
+def own_copy_path(root: Path, id: str) -> Path:
+    """The copy beside acp's own files."""
+    key = content_digest(f"{root.resolve()}\0{id}".encode())[:16]
+    return paths.state_folder() / "cycles" / f"{id[:60]}-{key}.json"
+
+
+def last_whole_state(root: Path, id: str) -> Object | None:
+    """The state as acp wrote it last, whole; None where no such copy is kept."""
+    copies = map(read_copy, (own_copy_path(root, id), shared_copy_path(root, id)))
+    return next((each.state for each in copies if each and not what_is_lacking(each.state)), None)
+
+
+def is_regular(path: Path) -> bool:
+    """Whether it is a file of its own, and no symbolic link leads to it."""
+    return path.is_file() and not path.is_symlink() and not path.parent.is_symlink()
+
+
+def agent_documents(progress: Path, agent: str) -> list[Path]:
+    """An agent's documents: Markdown and JSON in its own folder."""
+    return [
+        Path(entry.path)
+        for entry in entries(progress / agent)
+        if entry.name.endswith((".md", ".json")) and is_regular(Path(entry.path))
+    ][:200]

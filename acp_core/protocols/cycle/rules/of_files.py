@@ -24,7 +24,6 @@ from acp_core.protocols.cycle.read.progress import (
     PhaseResult,
     parse_result,
 )
-from acp_core.protocols.cycle.read.progress import row as row_of
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, LogRow, Object, parse_part
 from acp_core.protocols.kit.findings import advice, error, warning
 
@@ -401,22 +400,23 @@ Row = tuple[int, Object]
 
 def rows(cycle: Cycle, inside: str) -> list[Row]:
     """The rows of a log, each with its line; what is no row is left out."""
-    found = []
-    for number, line in enumerate(cycle.texts.get(f"{cycle.progress}{inside}", "").split("\n"), 1):
-        value = row_of(line)
-        if value is not None:
-            found.append((number, value))
-    return found
+    return [*schema.numbered_objects(cycle.texts.get(f"{cycle.progress}{inside}", ""))]
 
 
 def a80(cycle: Cycle) -> Findings:
     """Every line of a log of rows is a JSON object; the last one may still be being written."""
     for name, content in cycle.texts.items():
-        if not name.endswith(".ndjson") and not _is_rows(name, content):
-            continue
+        if not name.endswith(".ndjson") and not (
+            name.endswith(".log") and content.lstrip().startswith("{")
+        ):
+            continue  # a log that is plain text
         file = cycle.file(name.removeprefix(cycle.progress))
         lines = content.split("\n")
-        bad = [n for n, line in enumerate(lines, 1) if line.strip() and row_of(line) is None]
+        bad = [
+            n
+            for n, line in enumerate(lines, 1)
+            if line.strip() and schema.parse_object(line) is None
+        ]
         if bad and bad[-1] == len(lines):
             bad.pop()
             message = f"Line {len(lines)} is still being written"
@@ -424,11 +424,6 @@ def a80(cycle: Cycle) -> Findings:
         if bad:
             message = f"{len(bad)} lines are not JSON objects, the first is {bad[0]}"
             yield warning("A80", message, file, bad[0])
-
-
-def _is_rows(name: str, content: str) -> bool:
-    """Whether a log that may be plain text holds rows."""
-    return name.endswith(".log") and content.lstrip().startswith("{")
 
 
 def a81(cycle: Cycle) -> Findings:

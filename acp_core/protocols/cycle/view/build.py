@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from acp_core.model import (
     Event,
@@ -268,62 +269,50 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
 def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
     """What a human is wanted for, most urgent first."""
     needs = []
+
+    def need(kind: str, what: object, text: str, act: str | None = None, **more: Any) -> None:
+        """Add a need; an act that cannot be given its input is not offered."""
+        given = more.pop("given", ())
+        if act is None or not all(is_clean(value) for _, value in given):
+            act, given = None, ()
+        key = clean_line(f"{kind}:{cycle.id}:{what}")
+        needs.append(Need(key, kind, clean_line(text), action=act, given=given, **more))
+
     for number, each in enumerate(state.decisions(cycle), 1):
-        id = each.id
+        what = each.id or number
         choices = "; ".join(f"{n}. {o}" for n, o in enumerate(each.options, 1))
-        text = f"Decide {id or number}: {each.description}" + (f" ({choices})" if choices else "")
-        key = f"decision:{cycle.id}:{id or number}"
-        given = (("decision", id),) if is_clean(id) else ()
-        act = DECIDE_ACT if given else None
-        needs.append(Need(clean_line(key), "decision", clean_line(text), action=act, given=given))
+        text = f"Decide {what}: {each.description}" + (f" ({choices})" if choices else "")
+        need("decision", what, text, DECIDE_ACT, given=(("decision", each.id),))
     for number, blocker in enumerate(state.for_a_person(cycle), 1):
-        id = blocker.id
-        key = f"blocker:{cycle.id}:{id or number}"
-        text = f"Blocker {id or number} is open: {blocker.description}"
-        given = (("blocker", id),) if is_clean(id) else ()
-        act = RESOLVE_ACT if given else None
-        needs.append(Need(clean_line(key), "blocker", clean_line(text), action=act, given=given))
+        what = blocker.id or number
+        text = f"Blocker {what} is open: {blocker.description}"
+        need("blocker", what, text, RESOLVE_ACT, given=(("blocker", blocker.id),))
     asked = {each.agent for each in state.decisions(cycle)}
     for name in AGENTS:
         if state.agent_status(cycle, name) == "failed" and name not in asked:
-            said = cycle.agent(name).error
-            text = clean_line(f"{name} failed: {said or 'reason unknown'}")
-            mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"
+            text = f"{name} failed: {cycle.agent(name).error or 'reason unknown'}"
             act = RERUN_ACT if cycle.status in ("running", "paused") else None
-            given = (("agent", name),) if act else ()
-            mark = clean_line(mark)
-            needs.append(Need(mark, "failed", text, name, action=act, given=given))
+            which, given = f"{name}:{cycle.iteration}", (("agent", name),)
+            need("failed", which, text, act, participant=name, given=given)
     if found == state.STALLED:
-        mark = cycle.last_write.isoformat()
-        needs.append(
-            Need(
-                clean_line(f"stalled:{cycle.id}:{mark}"),
-                "stalled",
-                "Marked running, but its files have stopped changing",
-                since=cycle.last_write,
-            )
-        )
-    taken = state.accepted(cycle)
-    if cycle.status == "completed" and state.tests(cycle).failed and not taken:
-        key = f"failures:{cycle.id}:{cycle.iteration}"
+        text, since = "Marked running, but its files have stopped changing", cycle.last_write
+        need("stalled", since.isoformat(), text, since=since)
+    completed = cycle.status == "completed" and not state.accepted(cycle)
+    if completed and state.tests(cycle).failed:
         limit = cycle.state.max_iterations
         reached = limit is not None and cycle.iteration >= limit > 0
         text = "Completed, but tests fail" + f", at the limit of {limit} iterations" * reached
-        needs.append(Need(clean_line(key), "failures", text, action=EXTEND_ACT))
+        need("failures", cycle.iteration, text, EXTEND_ACT)
     late = [each for each in cycle.state.feedback if state.is_late(cycle, each)]
     for name in dict.fromkeys(each.target.lower() for each in late):
         sent = [each.timestamp for each in late if each.target.lower() == name]
-        since = min((at for at in sent if at), default=None)
-        key = clean_line(f"unanswered:{cycle.id}:{name}:{since}")
-        text = f"{name} has not answered its feedback"
+        at = min((at for at in sent if at), default=None)
         act = FEEDBACK_ACT if cycle.status in schema.OPEN else None
-        needs.append(
-            Need(key, "unanswered", text, name, since, act, (("agent", name),) if act else ())
-        )
-    if cycle.status == "completed" and found == state.UNPROVEN and not taken:
-        key = clean_line(f"unproven:{cycle.id}:{cycle.iteration}")
+        text, given = f"{name} has not answered its feedback", (("agent", name),)
+        need("unanswered", f"{name}:{at}", text, act, participant=name, since=at, given=given)
+    if completed and found == state.UNPROVEN:
         text = f"Completed, but {state.unproven(cycle)}"
-        needs.append(Need(key, "unproven", text, action=EXTEND_ACT))
+        need("unproven", cycle.iteration, text, EXTEND_ACT)
     return tuple(needs)
 
 

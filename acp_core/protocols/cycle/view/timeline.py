@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from acp_core.files.records import File
 from acp_core.model import Event, Tone
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import Cycle, LogRow, Object, parse_part
+from acp_core.protocols.cycle.schema import Cycle, LogRow, numbered_objects, parse_part
 
 EVENTS = 5_000  # events that are shown, the latest ones
 _DAY = r"\d{4}[-/]\d\d[-/]\d\d"
@@ -289,7 +288,7 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
         return _lines(cycle, name, content)
     begun, written = cycle.begun, {file.name: file.changed for file in cycle.files}
     ended = cycle.state.completed_at  # a copy's files are younger than the end
-    for number, row in numbered(content):
+    for number, row in numbered_objects(content):
         entry = parse_part(LogRow, row)
         about = [schema.text(row.get(key)) for key in _KEYS]
         about += [schema.text(entry.data.get(key)) for key in _DATA]
@@ -301,17 +300,6 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
         summary = " ".join(each for each in (entry.action, *about) if each)
         facts.append(Fact(at, how, actor, "log", summary, name, number))
     return facts
-
-
-def numbered(content: str) -> Iterator[tuple[int, Object]]:
-    """The rows of a log that are objects, each with the number of its line."""
-    for number, line in enumerate(content.split("\n"), 1):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(row, dict):
-            yield number, row
 
 
 def _short(cycle: Cycle, name: str) -> str:

@@ -3,11 +3,17 @@
 Source: development cycle specification, "Escalation Path" and "Conflict Resolution". Each change
 leaves a request; the orchestrator marks it when it has picked it up. All raise `Refused` where
 the cycle is not in a condition for it.
+
+Another account asks for one by the name of its act (`requested_edit`): that comes from a stranger's
+file, so it is one of these changes or it is refused, and it is made by the orchestrator, which is
+the only one that writes while it conducts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
@@ -20,19 +26,18 @@ from acp_core.protocols.cycle.schema import (
     iteration_of,
     one_line,
     parse_part,
+    stamp_of,
 )
 from acp_core.protocols.cycle.state import ACCEPTED
 from acp_core.protocols.cycle.write.layout import note, record, section
 
 KINDS = ("clarification", "bug_report", "requirement_update", "issue_fix")
+
 LIMIT = 1_000  # iterations at most
+
 REQUESTS = "requests"
+
 TAKEN = "Accept it as it is"
-
-
-def at(now: datetime) -> str:
-    """A time as the state records it."""
-    return now.astimezone(schema.LOCAL).isoformat(timespec="seconds")
 
 
 def entries(state: Object, key: str) -> list[Object]:
@@ -52,6 +57,17 @@ def append(state: Object, key: str, value: Object) -> None:
     held.append(value)
 
 
+def grow(state: Object, key: str, value: object) -> None:
+    """Add an entry to a list of the state; a list is made where there is none."""
+    held = state.get(key)
+    state[key] = [*(held if isinstance(held, list) else []), value]
+
+
+def add_error(state: Object, now: datetime, phase: str, error: str) -> None:
+    """Record why a run of an agent came to nothing."""
+    grow(state, "phase_errors", {"phase": phase, "error": error, "timestamp": stamp_of(now)})
+
+
 def new_id(state: Object, key: str, prefix: str) -> str:
     """An id that no entry of a list has."""
     taken = [schema.text(each.get("id")) for each in entries(state, key)]
@@ -67,7 +83,7 @@ def request(state: Object, now: datetime, action: str, detail: str) -> None:
     if not isinstance(held.get(REQUESTS), list):
         held[REQUESTS] = []
     made: Object = {"id": new_id(state, REQUESTS, "REQ"), "action": action}
-    made |= {"detail": one_line(detail), "by": "user", "at": at(now)}
+    made |= {"detail": one_line(detail), "by": "user", "at": stamp_of(now)}
     append(state, REQUESTS, made)
     note(state, now, "user", f"{action}: {one_line(detail)}" if detail else action)
 
@@ -99,7 +115,7 @@ def add_feedback(
     """Add feedback to an agent; it is told it at its next run."""
     made: Object = {
         "id": new_id(state, "feedback_log", "FB"),
-        "timestamp": at(now),
+        "timestamp": stamp_of(now),
         "source": source,
         "target": target,
         "content": content,
@@ -145,18 +161,29 @@ def decide(
         chosen = offered[int(chosen[:6]) - 1]
     if asked.kind in ("limit", "gate", "agent", "unproven") and chosen not in offered:
         raise Refused(f"{id} needs one of its options, by number: 1 to {len(offered)}")
-    decision |= {"status": "made", "made_by": "user", "chosen_option": chosen, "made_at": at(now)}
+    decision |= {
+        "status": "made",
+        "made_by": "user",
+        "chosen_option": chosen,
+        "made_at": stamp_of(now),
+    }
     if rationale.strip():
         decision["rationale"] = rationale.strip()
     if impact.strip():
         decision["impact"] = impact.strip()
-    record(state, {"timestamp": at(now), "decision": id, "chosen_option": chosen, "by": "user"})
+    record(
+        state, {"timestamp": stamp_of(now), "decision": id, "chosen_option": chosen, "by": "user"}
+    )
     linked = entry(state, "blockers", asked.blocker)
     if linked is None and not asked.kind and len(waiting) == len(open_blockers(state)) == 1:
         linked = open_blockers(state)[0]  # another's escalation: its blocker and its decision
         decision["blocker"] = linked.get("id")
     if linked is not None and linked in open_blockers(state):
-        linked |= {"status": "resolved", "resolution": f"{id}: {chosen}", "resolved_at": at(now)}
+        linked |= {
+            "status": "resolved",
+            "resolution": f"{id}: {chosen}",
+            "resolved_at": stamp_of(now),
+        }
     if state.get("status") == "paused" and not open_decisions(state):
         state["status"] = "running"
     request(state, now, "decide", f"{id}: {chosen}")
@@ -174,12 +201,17 @@ def resolve(
     if not said:
         raise Refused("give the resolution")
     word = "workaround" if workaround else "resolved"
-    blocker |= {"status": word, "resolution": said, "resolved_by": "user", "resolved_at": at(now)}
+    blocker |= {
+        "status": word,
+        "resolution": said,
+        "resolved_by": "user",
+        "resolved_at": stamp_of(now),
+    }
     for each in open_decisions(state):
         if each.get("blocker") == id:
             made = {"status": "made", "made_by": "user", "chosen_option": said}
-            each.update(made | {"made_at": at(now), "free": True})
-            row: Object = {"timestamp": at(now), "decision": each.get("id"), "by": "user"}
+            each.update(made | {"made_at": stamp_of(now), "free": True})
+            row: Object = {"timestamp": stamp_of(now), "decision": each.get("id"), "by": "user"}
             record(state, row | {"chosen_option": said})
     reporter = parse_part(Blocker, blocker).reported_by.lower()
     is_asked = any(each.get("blocker") == id for each in entries(state, "pending_decisions"))
@@ -214,8 +246,7 @@ def extend(state: Object, now: datetime, extension: str, limit: int | None = Non
         raise Refused("an agent is working: pause first, or send feedback")
     description = schema.text(state.get("description"))
     state["description"] = f"{description}\n\n--- ITERATION {number} ---\n{said}"
-    history = state.get("task_history")
-    state["task_history"] = [*(history if isinstance(history, list) else []), said]
+    grow(state, "task_history", said)
     for name in schema.AGENTS:
         add_feedback(state, now, "user", name, said, "requirement_update")
     begin_iteration(state, now, schema.AGENTS, extension=said)
@@ -231,10 +262,9 @@ def begin_iteration(
     """Begin the next iteration, in which these agents have something to do."""
     number = iteration_of(state) + 1
     state["current_iteration"] = number
-    records = state.get("iterations")
-    made: Object = {"number": number, "started_at": at(now), "agent_results": {}}
+    made: Object = {"number": number, "started_at": stamp_of(now), "agent_results": {}}
     made |= {"extension": extension} if extension else {}
-    state["iterations"] = [*(records if isinstance(records, list) else []), made]
+    grow(state, "iterations", made)
     for name in agents:
         agent = agent_of(state, name)
         agent |= {"status": "idle", "attempts": 0}
@@ -284,23 +314,25 @@ def accept(state: Object, now: datetime, reason: str = "") -> None:
         raise Refused(f"iteration {number} is already accepted")
     id = new_id(state, "pending_decisions", "DEC")
     said = {"id": id, "description": f"Is iteration {number} good enough?", "options": [TAKEN],
-            "status": "implemented", "kind": ACCEPTED, "asked_at": at(now), "made_by": "user",
-            "chosen_option": TAKEN, "made_at": at(now), "iteration": number}  # fmt: skip
+            "status": "implemented", "kind": ACCEPTED, "asked_at": stamp_of(now), "made_by": "user",
+            "chosen_option": TAKEN, "made_at": stamp_of(now), "iteration": number}  # fmt: skip
     append(state, "pending_decisions", said | ({"rationale": reason.strip()} if reason else {}))
-    record(state, {"timestamp": at(now), "decision": id, "chosen_option": TAKEN, "by": "user"})
+    record(
+        state, {"timestamp": stamp_of(now), "decision": id, "chosen_option": TAKEN, "by": "user"}
+    )
     if state.get("status") != "completed":
-        state |= {"status": "completed", "current_phase": "complete", "completed_at": at(now)}
+        state |= {"status": "completed", "current_phase": "complete", "completed_at": stamp_of(now)}
         for each in schema.objects(state.get("iterations"))[-1:]:
-            each |= {"completed_at": at(now), "resolved": False}
+            each |= {"completed_at": stamp_of(now), "resolved": False}
     request(state, now, "accept", f"{id}: iteration {number} as it is")
-    unheard(state)[-1]["picked_up_at"] = at(now)  # it has its effect without an orchestrator
+    unheard(state)[-1]["picked_up_at"] = stamp_of(now)  # it has its effect without an orchestrator
 
 
 def stop(state: Object, now: datetime, reason: str = "") -> None:
     """A person ends it: failed, with the reason."""
     _needs(state, "created", "running", "paused")
     said = one_line(reason) or "Stopped by the user"
-    state |= {"status": "failed", "failure_reason": said, "completed_at": at(now)}
+    state |= {"status": "failed", "failure_reason": said, "completed_at": stamp_of(now)}
     request(state, now, "stop", said)
 
 
@@ -330,7 +362,7 @@ def raise_limit(state: Object, now: datetime, limit: int) -> None:
     state["max_iterations"] = limit
     request(state, now, "limit", str(limit))
     if state.get("status") not in ("created", "running", "paused"):
-        unheard(state)[-1]["picked_up_at"] = at(now)  # no orchestrator will
+        unheard(state)[-1]["picked_up_at"] = stamp_of(now)  # no orchestrator will
 
 
 def agent_of(state: Object, name: str) -> Object:
@@ -368,3 +400,63 @@ def _needs(state: Object, *wanted: str) -> None:
 def _needs_agent(state: Object, name: str) -> None:
     if name not in schema.AGENTS:
         raise Refused(f"{name!r} is not an agent (agents: {', '.join(schema.AGENTS)})")
+
+
+_LONGEST_TEXT = 20_000  # characters of a text
+
+_NUMBER_FIELDS = ("limit", "iterations")
+
+_FLAG_FIELDS = ("workaround",)
+
+Edit = Callable[[Object, datetime], None]
+
+"""Changes a state in place, as of a moment; raises Refused where that is not possible."""
+
+_CHANGES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    schema.DECIDE_ACT: (decide, ("decision", "choice", "rationale", "impact")),
+    schema.RESOLVE_ACT: (resolve, ("blocker", "resolution", "workaround")),
+    schema.FEEDBACK_ACT: (feedback, ("agent", "text", "kind")),
+    schema.EXTEND_ACT: (extend, ("text", "limit")),
+    schema.PAUSE_ACT: (pause, ()),
+    schema.RESUME_ACT: (resume, ()),
+    schema.STOP_ACT: (stop, ("reason",)),
+    schema.ACCEPT_ACT: (accept, ("reason",)),
+    schema.RERUN_ACT: (rerun, ("agent", "reason")),
+    schema.LIMIT_ACT: (raise_limit, ("iterations",)),
+}
+
+"""By the act's name: the function, and which of the act's fields it gets, in order."""
+
+
+def requested_edit(act: str, values: Mapping[str, Any]) -> Edit:
+    """The change that an act makes with what was given.
+
+    Raises:
+        Refused: there is no such act, or a value is not what it should be.
+    """
+    if act not in _CHANGES:
+        raise Refused(f"{act!r} cannot be requested")
+    function, fields = _CHANGES[act]
+    given = [_checked_value(name, values.get(name)) for name in fields]
+    return lambda state, now: function(state, now, *given)
+
+
+def fields_of_act(act: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What an act is asked with: its own fields only."""
+    return {name: values.get(name) for name in _CHANGES[act][1]}
+
+
+def _checked_value(name: str, value: Any) -> Any:
+    if name in _NUMBER_FIELDS:
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        raise Refused(f"{name} must be a whole number")
+    if name in _FLAG_FIELDS:
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        raise Refused(f"{name} must be true or false")
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+        raise Refused(f"{name} must be a text of at most {_LONGEST_TEXT} characters")
+    return value

@@ -14,7 +14,6 @@ Consistency Rules" and "Coordination Log".
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 import os
@@ -27,13 +26,8 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import entries
 from acp_core.model.errors import Refused
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.read.coordination_log import (
-    DECISIONS,
-    FEEDBACK,
-    TIMELINE,
-    feedback_text,
-)
-from acp_core.protocols.cycle.read.state_file import agent_documents, is_regular
+from acp_core.protocols.cycle.read.progress import DECISIONS, FEEDBACK, TIMELINE, feedback_text
+from acp_core.protocols.cycle.read.scan import agent_documents, content_digest, is_regular
 from acp_core.protocols.cycle.schema import DOCUMENT_NAMES, FIRST_VERSION, Object, one_line
 
 _OF_RUNS = ("messages", "phase-results", "task-results")  # what runs were told, and what they said
@@ -79,20 +73,21 @@ def sweep(progress: Path) -> None:
 
 def read(path: Path, limit: int = _LIMIT) -> str:
     """A file's text; "" where it is missing, a link, or cannot be read."""
-    if not is_regular(path):
-        return ""
+    data = content(path, limit) or b""
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def content(path: Path, limit: int = _LIMIT) -> bytes | None:
+    """A file's bytes; None where it is missing, a link, or cannot be read."""
     try:
-        return read_bounded(path, limit).decode("utf-8", "replace").removeprefix("\ufeff")
+        return read_bounded(path, limit) if is_regular(path) else None
     except Unreadable:
-        return ""
+        return None
 
 
 def read_json(path: Path) -> schema.Object:
     """A file's JSON object; {} where it holds none."""
-    try:
-        return schema.obj(json.loads(read(path) or "{}"))
-    except (ValueError, RecursionError):
-        return {}
+    return schema.parse_object(read(path)) or {}
 
 
 def parts(version: str) -> tuple[int, int, int]:
@@ -157,15 +152,14 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
     atomic.shared_folder(history)
     made = []
     for path in agent_documents(progress, agent):
-        try:
-            data = read_bounded(path, _LIMIT)
-        except Unreadable:
+        data = content(path)
+        if data is None:
             continue
         stem = f"{path.stem}-v{version_of(path) or known or FIRST_VERSION}"
         for number in itertools.count(1):
             again = "" if number == 1 else f"-{number}"
             copy = history / f"{stem}{again}{path.suffix}"
-            if _bytes(copy) == data:
+            if content(copy) == data:
                 break
             if copy.exists() or copy.is_symlink():
                 continue  # another text of this version
@@ -173,13 +167,6 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
             made.append(f"history/{copy.name}")
             break
     return made
-
-
-def _bytes(path: Path) -> bytes | None:
-    try:
-        return read_bounded(path, _LIMIT) if is_regular(path) else None
-    except Unreadable:
-        return None
 
 
 def stamp(progress: Path, agent: str, version: str) -> list[str]:
@@ -224,27 +211,20 @@ def watch_logs(progress: Path, known: Memory) -> tuple[Memory, list[str]]:
             path = Path(entry.path)
             if not entry.name.endswith((".log", ".ndjson")) and entry.name != "timeline.md":
                 continue
-            if not is_regular(path):
-                continue
-            try:
-                data = read_bounded(path, _LOG_LIMIT)
-            except Unreadable:
+            data = content(path, _LOG_LIMIT)
+            if data is None:
                 continue
             name = f"{folder}/{entry.name}"
-            found[name] = (len(data), _digest(data))
-            size, digest = known.get(name, (0, _digest(b"")))
+            found[name] = (len(data), content_digest(data))
+            size, digest = known.get(name, (0, content_digest(b"")))
             if len(data) < size:
                 complaints.append(f"{name} shrank from {size} to {len(data)} bytes")
-            elif _digest(data[:size]) != digest:
+            elif content_digest(data[:size]) != digest:
                 complaints.append(f"{name}: the first {size} bytes have changed")
-    for name in known:
+    for name, (size, _) in known.items():
         if name not in found:
-            complaints.append(f"{name} is missing: it had {known[name][0]} bytes")
+            complaints.append(f"{name} is missing: it had {size} bytes")
     return found, complaints
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 OUTBOX = "outbox"
@@ -253,17 +233,13 @@ _LOG_FILE_LIMIT = 16 << 20
 
 def note(state: Object, now: datetime, actor: str, text: str) -> None:
     """Have a line written into the timeline."""
-    at = now.astimezone(schema.LOCAL).isoformat(timespec="seconds")
-    _put(state, TIMELINE, f"- {at} {_name(actor)}: {one_line(text)}")
+    name = actor.upper() if actor in schema.AGENTS else actor.capitalize()
+    _put(state, TIMELINE, f"- {schema.stamp_of(now)} {name}: {one_line(text)}")
 
 
 def record(state: Object, row: Object) -> None:
     """Have a row written into decisions.log."""
     _put(state, DECISIONS, json.dumps(row, ensure_ascii=False))
-
-
-def _name(actor: str) -> str:
-    return actor.upper() if actor in schema.AGENTS else actor.capitalize()
 
 
 def section(state: Object) -> Object:

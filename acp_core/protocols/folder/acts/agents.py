@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.values import Values
 
 TABLE = "acp_core.protocols.folder.acts.table_agents"
-_SESSION = "ACP_LIVE_SESSION"  # as `acp_core.agents.session_mark.MARK`, which would cost an import
+_SESSION = "ACP_LIVE_SESSION"  # as `acp_core.agents.live.state.MARK`, which would cost an import
 _WHO = Field("participant", "Participant", "Name the participant that you act as.", Kind.CHOICE, required=True,
              metavar="ID", suggests=PARTICIPANTS)  # fmt: skip
 NEXT = (NAMED_FOLDER, _WHO)
@@ -153,13 +153,11 @@ def append(arguments: Sequence[str]) -> int:
 def append_event(values: Values) -> int:
     """Append an event, as the arguments say; the exit code."""
     from acp_core.files.shield import Shield
-    from acp_core.protocols.folder.write.append import RACED
+    from acp_core.protocols.folder.write.append import RACED, refuse_another_participant
     from acp_core.protocols.folder.write.append import append as write
 
-    if _SESSION in os.environ:
-        from acp_core.agents.session_mark import refuse_another_participant
-
-        refuse_another_participant(values.folder, values.participant)
+    if mark := os.environ.get(_SESSION):
+        refuse_another_participant(mark, values.folder, values.participant)
     request = request_of(values)
     if values.dry_run:
         from acp_core.protocols.folder.acts.previewing import preview

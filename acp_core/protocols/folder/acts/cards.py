@@ -27,13 +27,14 @@ from acp_core.protocols.folder.acts.documents import (
 from acp_core.protocols.folder.acts.opened import OpenFolder, ReadFolder, open_folder, who_may
 from acp_core.protocols.folder.read.current_state import current_phase, event_of_turn
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import Entry, documents
-from acp_core.protocols.folder.schema.act_names import (
+from acp_core.protocols.folder.schema import (
     ANSWER_QUESTION,
     BLOCK,
     CHECK_GATES,
     CONTINUE,
     SETTLE_QUESTIONS,
+    Entry,
+    documents,
 )
 from acp_core.protocols.folder.schema.deliverables import Content
 from acp_core.protocols.folder.schema.documents import OVER, Asked

@@ -23,7 +23,7 @@ from acp_core.protocols.folder.acts.opened import open_folder
 from acp_core.protocols.folder.acts.previewing import file_change, new_file
 from acp_core.protocols.folder.acts.table import CONTINUATION, NEW_SPEC
 from acp_core.protocols.folder.acts.table_agents import DIALECTS, INIT
-from acp_core.protocols.folder.read.location import path_of
+from acp_core.protocols.folder.schema import path_of
 from acp_core.protocols.folder.schema.deliverables import TYPES
 from acp_core.protocols.folder.write import continuation
 from acp_core.protocols.folder.write.init import initialise

@@ -22,8 +22,7 @@ from acp_core.protocols.folder.acts.opened import OpenFolder, open_folder, title
 from acp_core.protocols.folder.acts.previewing import file_change
 from acp_core.protocols.folder.acts.table import ANSWER_QUESTION, CHECK_GATES, SETTLE_QUESTIONS
 from acp_core.protocols.folder.matters.gates import gate_fields, nearest_line
-from acp_core.protocols.folder.read.location import path_of
-from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.schema import documents, path_of
 from acp_core.protocols.folder.schema.documents import ANSWER, OVER, Asked, Readiness, Review
 from acp_core.protocols.folder.view.build import named
 from acp_core.protocols.folder.write import edits

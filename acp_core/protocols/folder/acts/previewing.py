@@ -14,7 +14,7 @@ from acp_core.model.action import Change, Preview
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_name
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.location import path_of
+from acp_core.protocols.folder.schema import path_of
 from acp_core.protocols.folder.schema.deliverables import CUSTOM
 from acp_core.protocols.folder.write.append import Prepared, Request, prepare
 from acp_core.protocols.folder.write.init import EXISTS, Wish, charter_for, files

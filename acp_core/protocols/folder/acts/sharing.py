@@ -18,7 +18,7 @@ from acp_core.protocols.folder.acts.table import ASKING
 from acp_core.protocols.folder.conduct import asked
 from acp_core.protocols.folder.conduct import syncing as conduct_syncing
 from acp_core.protocols.folder.conduct.syncing import Leaving as Mirroring
-from acp_core.protocols.folder.read.location import is_shared
+from acp_core.protocols.folder.schema import is_shared
 from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write import sharing as shares
 from acp_core.protocols.folder.write import sharing as write_sharing
@@ -38,6 +38,7 @@ from acp_core.protocols.kit.command_line import say, warn
 from acp_core.protocols.kit.parser import confirmed, say_object, show
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
+from acp_core.stores import address as stores_address
 from acp_core.stores import asking, git_listing, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked
@@ -175,7 +176,7 @@ def join(values: Values) -> int:
     done = shares.join(values.url, values.folder)
     for warning in done.notes:
         warn(warning)
-    address = manifests.pinned_address(values.folder)
+    address = stores_address.pinned_address(values.folder)
     if values.json:
         say_object(_SCHEMA, "join", collaboration=os.path.abspath(values.folder), address=address.text,
                    seq=done.base.tip.seq, notes=list(done.notes))  # fmt: skip
@@ -260,7 +261,7 @@ def _once(folder: str, values: Values) -> Once:
         done = shared.again(folder)
         lines += done.lines
         failed = done.refused
-    with open_engine(manifests.pinned_address(folder)) as engine:
+    with open_engine(stores_address.pinned_address(folder)) as engine:
         if values.delete:
             shared.delete(folder, engine, values.delete)
             lines.append(f"{values.delete} is deleted")
@@ -327,7 +328,7 @@ def _preview(plan: Leaving) -> Preview:
     )
     return Preview(
         safe(f"Share this collaboration at {plan.address.text}."),
-        changes=(Change(manifests.SHARE, "create"),),
+        changes=(Change(stores_address.SHARE, "create"),),
         notes=tuple(map(safe, notes)),
     )
 
@@ -343,7 +344,7 @@ def _mirror_preview(plan: Mirroring) -> Preview:
     )
     return Preview(
         safe(f"Share a mirror of this collaboration at {plan.address.text}."),
-        changes=(Change(manifests.SHARE, "create"),),
+        changes=(Change(stores_address.SHARE, "create"),),
         notes=tuple(map(safe, notes)),
     )
 

@@ -30,8 +30,8 @@ from acp_core.protocols.folder.write.opened import read_protocol
 from acp_core.protocols.folder.write.sharing import Wanted
 from acp_core.protocols.kit import owner_inputs
 from acp_core.protocols.processes import ASKED
+from acp_core.stores import address as stores_address
 from acp_core.stores import asking, hosts
-from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked, Engine, HostState, SharingError
 from acp_core.stores.opening import open_engine
@@ -278,7 +278,7 @@ class MirrorRequests(Requests):
             return "a mirrored run can be asked to stop or to decide, or to answer an agent"
         if reason := against_proven(request, self.address):
             return reason
-        if _given(request).get("mirror") != manifests.pinned_mark(self.folder):
+        if _given(request).get("mirror") != stores_address.pinned_mark(self.folder):
             return "the request is about another run"
         return ""
 
@@ -397,7 +397,7 @@ def answer(folder: str, wanted: Wanted) -> Asked:
     """
     refuse_inside_a_session()
     sharing.checked(folder, wanted)
-    address = manifests.pinned_address(folder)
+    address = stores_address.pinned_address(folder)
     by = f"{hosts.account()} on {hosts.this_host()}"
     with open_engine(address) as engine:
         states = (each.state for each in engine.hosts())

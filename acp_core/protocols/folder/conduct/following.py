@@ -23,6 +23,7 @@ from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.protocols.folder.write.sharing import bring_mirror, is_reader
 from acp_core.protocols.processes import SYNC
+from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
 from acp_core.stores.engine import StoreUnreachable
@@ -69,7 +70,7 @@ def want(folder: str) -> Wanted | None:
     A process is started where none does it: in a thread, so that nobody waits for it.
     """
     try:
-        address = manifests.pinned_address(folder)
+        address = stores_address.pinned_address(folder)
         descriptor = note(folder, address, hold=True)
     except (Refused, OSError):
         return None
@@ -123,7 +124,7 @@ def begin(folder: str) -> None:
         NotStarted: the process did not start; the message says why.
         OSError: the state folder cannot be written.
     """
-    note(folder, manifests.pinned_address(folder), hold=False)
+    note(folder, stores_address.pinned_address(folder), hold=False)
     with _starting:
         if not handover.is_synced(folder):
             background.start(SYNC.module, (folder,))
@@ -165,7 +166,7 @@ def bring_news(folder: str) -> str:
     if handover.is_synced(folder):
         return ""
     try:
-        with open_engine(manifests.pinned_address(folder)) as engine:
+        with open_engine(stores_address.pinned_address(folder)) as engine:
             if is_reader(folder):
                 with manifests.held(folder):
                     bring_mirror(folder, engine)

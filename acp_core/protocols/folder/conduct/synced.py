@@ -25,6 +25,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct import following, syncing
 from acp_core.protocols.folder.conduct.syncing import process_for
 from acp_core.protocols.folder.write import handover, shared
+from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
@@ -265,12 +266,12 @@ class Store:
             elif known is None and (held or looped or self._is_new(file)):
                 self._begin(path, now)
         for path, each in list(self._folders.items()):
-            if now >= each.wanted_at + _ALONE or not manifests.is_shared(path):
+            if now >= each.wanted_at + _ALONE or not stores_address.is_shared(path):
                 self._let_go(path)
 
     def _conducts(self, path: str, known: Folder | None) -> bool:
         """Whether this host conducts what a mirror shows, and that goes on, as far as is known."""
-        if not manifests.pinned_mark(path):
+        if not stores_address.pinned_mark(path):
             return False
         if known is not None and not known.process.conducts:
             self._over.add(path)
@@ -283,11 +284,11 @@ class Store:
         return False
 
     def _begin(self, path: str, now: float) -> None:
-        if now < self._retry.get(path, 0.0) or not manifests.is_shared(path):
+        if now < self._retry.get(path, 0.0) or not stores_address.is_shared(path):
             return
         stack = contextlib.ExitStack()
         try:
-            address = manifests.pinned_address(path)
+            address = stores_address.pinned_address(path)
             if address._replace(id="") != self.address:
                 return
             stack.enter_context(syncing.alone(path))
@@ -317,9 +318,9 @@ def main(folder: str) -> int:
     """Keep a folder and its store the same while that is wanted; the exit code."""
 
     def work(ready: background.Ready) -> int:
-        if not manifests.is_shared(folder):
+        if not stores_address.is_shared(folder):
             raise Refused(f"{folder} is not shared")
-        address = manifests.pinned_address(folder)
+        address = stores_address.pinned_address(folder)
         following.note(folder, address, hold=False)
         lock = following.place_of(address) / "process.lock"
         with contextlib.suppress(FileExistsError):

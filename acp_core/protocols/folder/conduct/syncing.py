@@ -34,7 +34,7 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct import following
 from acp_core.protocols.folder.conduct.asked import MirrorRequests, Requests
-from acp_core.protocols.folder.read.location import is_shared
+from acp_core.protocols.folder.schema import is_shared
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.protocols.folder.write import sharing as shares
 from acp_core.protocols.folder.write.append import Appended, Request
@@ -42,6 +42,7 @@ from acp_core.protocols.folder.write.sharing import bring_mirror, is_reader
 from acp_core.protocols.kit.command_line import say, say_json, warn
 from acp_core.protocols.kit.mirroring import Contents, collect, summary
 from acp_core.protocols.kit.mirroring import kind_of as kind_of
+from acp_core.stores import address as stores_address
 from acp_core.stores import asking, hosts, mirror, tree
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
@@ -72,7 +73,7 @@ def leaving(folder: str, address: Address) -> Leaving:
     Raises:
         Refused: it cannot be shared.
     """
-    if manifests.is_shared(folder) and not manifests.pinned_mark(folder):
+    if stores_address.is_shared(folder) and not stores_address.pinned_mark(folder):
         raise Refused(f"{folder} is shared already; `acp unshare {folder}` ends that")
     return Leaving(address, collect(folder, utc_now()))
 
@@ -85,18 +86,18 @@ def share(folder: str, address: Address) -> Leaving:
         OSError: a file could not be read or written.
     """
     plan = leaving(folder, address)
-    mark = manifests.pinned_mark(folder) or secrets.token_hex(16)
+    mark = stores_address.pinned_mark(folder) or secrets.token_hex(16)
     with open_engine(address) as engine:
-        manifests.pin(folder, address, mark=mark)
+        stores_address.pin(folder, address, mark=mark)
         try:
             publisher = Publisher(folder, engine, mark)
             if publisher.begin(plan.contents):
                 # Nobody can have asked before: what is asked from now on was not missed.
                 asking.Ledger(address, hosts.this_host()).looked(time.time())
-            manifests.write_share(folder, address)
+            stores_address.write_share(folder, address)
         except BaseException:
-            if not manifests.is_shared(folder):
-                manifests.unpin(folder)
+            if not stores_address.is_shared(folder):
+                stores_address.unpin(folder)
             raise
     return plan
 
@@ -226,7 +227,7 @@ def me() -> tuple[str, str]:
 
 def is_mirror(folder: str) -> bool:
     """Whether this account fills or reads a mirror in a folder."""
-    return bool(manifests.pinned_mark(folder)) or is_reader(folder)
+    return bool(stores_address.pinned_mark(folder)) or is_reader(folder)
 
 
 def plan(folder: str, url: str, id: str) -> Leaving:
@@ -261,8 +262,8 @@ def sync_once(folder: str) -> tuple[str, ...]:
         Refused: the store cannot be read, or what it holds is refused.
         OSError: a file could not be written.
     """
-    with open_engine(manifests.pinned_address(folder)) as engine:
-        if mark := manifests.pinned_mark(folder):
+    with open_engine(stores_address.pinned_address(folder)) as engine:
+        if mark := stores_address.pinned_mark(folder):
             left = Publisher(folder, engine, mark).publish()
             return ("published what changed" if left else "the mirror is up to date",)
         with manifests.held(folder):
@@ -520,7 +521,7 @@ class PublisherProcess(Process):
         self, folder: str, address: Address, engine: Engine, *, as_json: bool, quiet: bool
     ) -> None:
         super().__init__(folder, address, engine, as_json=as_json, quiet=quiet)
-        self._publisher = Publisher(folder, engine, manifests.pinned_mark(folder))
+        self._publisher = Publisher(folder, engine, stores_address.pinned_mark(folder))
 
     @property
     def tip(self) -> str:
@@ -562,7 +563,7 @@ def process_for(
     What this account pinned decides who fills a mirror: agents may write in the folder.
     """
     made: type[Process] = Process
-    if manifests.pinned_mark(folder):
+    if stores_address.pinned_mark(folder):
         made = PublisherProcess
     elif is_reader(folder):
         made = ReaderProcess
@@ -611,13 +612,13 @@ def run(
     """
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
-    address = manifests.pinned_address(folder)
+    address = stores_address.pinned_address(folder)
     with alone(folder), open_engine(address) as engine:
         process = (make or Process)(folder, address, engine, as_json=as_json, quiet=quiet)
         process.say(f"synchronizing {folder} with {address.text}")
         ready()
         try:
-            while manifests.is_shared(folder) and goes_on():
+            while stores_address.is_shared(folder) and goes_on():
                 process.step()
                 time.sleep(_STEP)
         except KeyboardInterrupt:

@@ -19,12 +19,12 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts.turn import Situation, prompt
 from acp_core.protocols.folder.read.current_state import Step, required, steps
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.location import is_shared
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
-from acp_core.protocols.folder.schema import V2, text_in
+from acp_core.protocols.folder.schema import V2, is_shared, text_in
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.processes import SYNC
+from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
@@ -229,7 +229,7 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
             same, for as long as there are loops.
     """
     try:
-        address = manifests.pinned_address(folder)
+        address = stores_address.pinned_address(folder)
         if stays and not handover.is_synced(folder):
             background.start(SYNC.module, (folder,))
         lease = manifests.read_leases(folder).get(participant)
@@ -275,7 +275,7 @@ def leave(folder: str, participant: str) -> str:
         lease = manifests.read_leases(folder).get(participant)
         if lease is None or (lease.host, lease.account) != (hosts.this_host(), hosts.account()):
             return ""
-        with open_engine(manifests.pinned_address(folder)) as engine:
+        with open_engine(stores_address.pinned_address(folder)) as engine:
             shared.release(folder, engine, (participant,))
     except (Refused, OSError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -16,9 +16,8 @@ from acp_core.files.reading import stamp
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.location import is_shared, path_of
 from acp_core.protocols.folder.read.log import LONG, History, is_full
-from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema import Entry, is_shared, path_of
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
 from acp_core.protocols.folder.write.opened import RETURNS, read_protocol
 from acp_core.protocols.kit.command_line import is_script, say, say_json, warn

@@ -27,7 +27,7 @@ from acp_core.protocols.folder.matters import log as matters_log
 from acp_core.protocols.folder.read.facts import MISSING, Facts
 from acp_core.protocols.folder.read.log import NEWLINES
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
-from acp_core.protocols.folder.schema.act_names import REPAIR
+from acp_core.protocols.folder.schema import REPAIR
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
 

@@ -22,8 +22,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import continued_in
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.checks import nearest, unfinished
-from acp_core.protocols.folder.schema import V2, Entry
-from acp_core.protocols.folder.schema.act_names import CHECK_GATES, SETTLE_QUESTIONS
+from acp_core.protocols.folder.schema import CHECK_GATES, SETTLE_QUESTIONS, V2, Entry
 from acp_core.protocols.folder.schema.documents import READY, Item, Readiness
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
 

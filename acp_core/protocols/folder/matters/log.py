@@ -20,7 +20,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import event_of_turn, required, steps
 from acp_core.protocols.folder.read.facts import INFERRED, TOLERANCE, Facts, KeptText, trusted_after
 from acp_core.protocols.folder.rules import unrecoverable_log
-from acp_core.protocols.folder.schema.act_names import SYNC
+from acp_core.protocols.folder.schema import SYNC
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
 
 if TYPE_CHECKING:

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from acp_core.model.turn import Brief, Mode
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import Step
-from acp_core.protocols.folder.schema import V1, V2, act_names
+from acp_core.protocols.folder.schema import V1, V2
 from acp_core.protocols.folder.schema.documents import CLASSES, OUTCOMES, READY, conclusion_sections
 
-SCRIPTS = {script.command: script.name for script in act_names.SCRIPTS}
+SCRIPTS = {script.command: script.name for script in schema.SCRIPTS}
 _SENTENCE = "<one short sentence>"
 
 

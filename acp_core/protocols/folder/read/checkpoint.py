@@ -38,8 +38,8 @@ LARGEST = 1 << 20  # bytes of a file
 PIECE = 1 << 17  # bytes of a log that are taken apart at one go
 _HERE = os.path.dirname(os.path.abspath(__file__))
 DERIVED_BY = (
-    "checkpoint.py", "log.py", "log_check.py", "../state.py", "../schema/finding.py", "../schema/__init__.py",
-    "../../../files/journal.py", "../../../model/light.py",
+    "checkpoint.py", "log.py", "../state.py", "../schema/records.py", "../../../files/journal.py",
+    "../../../model/light.py",
 )  # fmt: skip
 """The modules that decide what a log leads to, from here."""
 

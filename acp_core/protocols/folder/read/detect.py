@@ -40,7 +40,7 @@ def shows_mirror(folder: str) -> bool:
     """
     if not os.path.lexists(os.path.join(folder, read_only.FILE)):
         return False
-    from acp_core.stores.base import pinned_reads  # only mirrors need it
+    from acp_core.stores.address import pinned_reads  # only mirrors need it
 
     return bool(pinned_reads(folder))
 
@@ -96,3 +96,21 @@ def newest(folder: Path, most: int) -> tuple[NewestEvent, ...]:
         for entry in entries
         if isinstance(entry, schema.Entry)
     )
+
+
+def locate(text: str, token: str | None = None) -> str:
+    """The key of a store, or of a collaboration in one.
+
+    Args:
+        text: an address as people write it.
+        token: not used: how people authenticate is configured elsewhere.
+
+    Raises:
+        ValueError: it is none, or acp does not use what it names.
+    """
+    from acp_core.stores.address import BadAddress, parse  # late: who writes needs no links
+
+    try:
+        return parse(text).link
+    except BadAddress as error:
+        raise ValueError(str(error)) from None

@@ -25,7 +25,7 @@ from acp_core.model.light import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVa
 from acp_core.person.paths import is_pinned
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History, is_full
-from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
+from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
 from acp_core.protocols.folder.schema.documents import (
     Conclusion,
@@ -366,7 +366,7 @@ class Facts:
             self._scanned_for = needed
             reference, references = needed
             scans: dict[str, Callable[[str], object]] = {
-                "proposal.md": proposal.is_unwritten,
+                "proposal.md": schema.is_unwritten_proposal,
                 "review.md": lambda text: documents.scan_review(text, reference),
                 "decisions.md": lambda text: documents.scan_decisions(text, references),
                 "readiness.md": documents.scan_readiness,
@@ -666,10 +666,10 @@ def newer_share(folder: str) -> str:
     path = os.path.join(folder, _SHARE)
     if not os.path.lexists(path):
         return ""
-    from acp_core.stores import base  # late: most folders are not shared
+    from acp_core.stores import address  # late: most folders are not shared
 
     try:
-        return base.newer_share(json.loads(read_bounded(path, _LIMIT)))
+        return address.newer_share(json.loads(read_bounded(path, _LIMIT)))
     except (Unreadable, ValueError, RecursionError):
         return ""  # whoever wants to publish says so
 
@@ -678,10 +678,10 @@ def strange_share(folder: str) -> str:
     """Why a folder that this account shares is not used with its store: what names that is not as agreed; else ""."""
     if not is_pinned(folder) or newer_share(folder):
         return ""
-    from acp_core.stores import base  # late: most folders are not shared
+    from acp_core.stores import address as stores_address  # late: most folders are not shared
 
     try:
-        base.pinned_address(folder)
+        stores_address.pinned_address(folder)
     except Refused as error:
         return str(error)
     return ""

@@ -21,7 +21,6 @@ from itertools import islice
 from acp_core.files.journal import Lines, without_collector
 from acp_core.model.light import TYPE_CHECKING, NamedTuple
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.log_check import LogCheck
 from acp_core.protocols.folder.schema import (
     DELIVERABLE_EVENTS,
     BadLine,
@@ -29,13 +28,12 @@ from acp_core.protocols.folder.schema import (
     parse_any,
     parse_line,
 )
-from acp_core.protocols.folder.state import Core, Machine, Wait
+from acp_core.protocols.folder.state import Core, LogCheck, Machine, Wait
 
 if TYPE_CHECKING:
     from typing import overload
 
-    from acp_core.protocols.folder.schema import BadLine, Entry
-    from acp_core.protocols.folder.schema.finding import Finding
+    from acp_core.protocols.folder.schema import BadLine, Entry, Finding
     from acp_core.protocols.folder.state import Machine
 
 LONG = 1 << 20  # bytes of a log from which on it pays to keep where it stands (see `checkpoint`)

@@ -15,13 +15,20 @@ from collections.abc import Callable, Iterator
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import (
+    ADVICE,
+    ERROR,
     LOG_FILE,
     PROTOCOL_FILE,
+    SHOWN,
     V2,
+    WARNING,
     Entry,
+    Finding,
+    Report,
     deliverables,
     id_in,
     is_digest,
+    left_out,
     list_in,
     object_in,
     text_in,
@@ -34,21 +41,12 @@ from acp_core.protocols.folder.schema.deliverables import (
     is_inside,
 )
 from acp_core.protocols.folder.schema.documents import READY, conclusion_sections
-from acp_core.protocols.folder.schema.finding import (
-    ADVICE,
-    ERROR,
-    SHOWN,
-    WARNING,
-    Finding,
-    Report,
-    left_out,
-)
 
 if TYPE_CHECKING:
     from acp_core.files.markdown import CheckBox
     from acp_core.protocols.folder.read.facts import Declared, Facts
+    from acp_core.protocols.folder.schema import Finding
     from acp_core.protocols.folder.schema.documents import Conclusion, Readiness
-    from acp_core.protocols.folder.schema.finding import Finding
 
 MISSING = "missing"
 

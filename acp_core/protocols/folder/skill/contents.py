@@ -2,7 +2,7 @@
 
 Which modules of acp the scripts need is worked out from the import statements, running nothing:
 every import counts, also one inside a function, but those under ``if TYPE_CHECKING:``, which never
-happen.
+happen. A package below the first whose face is only a docstring needs none: its folder stands for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import acp_core
 from acp_core.model.errors import Unusable
 from acp_core.protocols.folder.acts.agents import TABLE
-from acp_core.protocols.folder.schema.act_names import SCRIPTS
+from acp_core.protocols.folder.schema import SCRIPTS
 
 MANIFEST = "skill.json"
 MAKER = "acp"
@@ -136,9 +136,11 @@ def closure(root: Path, modules: tuple[str, ...]) -> Closure:
         path = _path(root, module)
         if path is None:
             raise ModuleNotFoundError(f"no module {module}", name=module)
-        files[path.relative_to(root).as_posix()] = path
+        code = ast.parse(path.read_bytes(), str(path))
+        if module == PACKAGE or path.name != "__init__.py" or code.body[1:]:
+            files[path.relative_to(root).as_posix()] = path
         waiting += _packages(module)
-        for name in sorted(_imported(root, module, path)):
+        for name in sorted(_imported(root, module, path, code)):
             if name.partition(".")[0] == PACKAGE:
                 waiting.append(name)
             elif name.partition(".")[0] not in sys.stdlib_module_names:
@@ -160,10 +162,10 @@ def _packages(module: str) -> list[str]:
     return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _imported(root: Path, module: str, path: Path) -> set[str]:
+def _imported(root: Path, module: str, path: Path, code: ast.Module) -> set[str]:
     found: set[str] = set()
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in _imports(ast.parse(path.read_bytes(), str(path))):
+    for node in _imports(code):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
             continue

@@ -38,16 +38,23 @@ from acp_core.protocols.folder.read.current_state import (
     progress,
 )
 from acp_core.protocols.folder.read.facts import MISSING, Facts
-from acp_core.protocols.folder.read.location import is_shared
 from acp_core.protocols.folder.read.log import Entries, History
 from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.rules.checks import is_behind, nearest
 from acp_core.protocols.folder.rules.unrecoverable_log import remedy
-from acp_core.protocols.folder.schema import LOG_FILE, UNKNOWN_DIALECT, V2, text_in
-from acp_core.protocols.folder.schema.act_names import ANSWER_QUESTION, SETTLE_QUESTIONS
+from acp_core.protocols.folder.schema import (
+    ANSWER_QUESTION,
+    INVALID,
+    LOG_FILE,
+    SETTLE_QUESTIONS,
+    UNKNOWN_DIALECT,
+    V2,
+    Report,
+    is_shared,
+    text_in,
+)
+from acp_core.protocols.folder.schema import Finding as RuleFinding
 from acp_core.protocols.folder.schema.documents import OVER, READY, Asked, Item, Readiness, Review
-from acp_core.protocols.folder.schema.finding import INVALID, Report
-from acp_core.protocols.folder.schema.finding import Finding as RuleFinding
 from acp_core.protocols.folder.view import timeline
 from acp_core.protocols.folder.view.story import ReviewPoints
 from acp_core.protocols.folder.view.timeline import ID, EventLog, Rail

@@ -34,9 +34,8 @@ from acp_core.protocols.folder.read.facts import (
     trusted_after,
 )
 from acp_core.protocols.folder.read.log import Entries, History
-from acp_core.protocols.folder.read.log_check import leads_out
 from acp_core.protocols.folder.schema import LOG_FILE, UNKNOWN_DIALECT, Entry, list_in
-from acp_core.protocols.folder.state import Machine
+from acp_core.protocols.folder.state import Machine, leads_out
 
 TONES = {
     "initialized": Tone.START,

@@ -14,11 +14,11 @@ from datetime import UTC, datetime, timedelta
 
 from acp_core.files import atomic
 from acp_core.files.locked import Landed, LockedLog, Moved
+from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, NamedTuple
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.location import is_shared, path_of
-from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema import Entry, is_shared, path_of
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, take, with_state
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CONFLICT = 3  # exit code: nothing appended, the log had moved on
 RACED = 4  # exit code: appended, but a writer that takes no lock slipped in
 _TRIES = 5
+_LARGEST_STATE = 8 << 20  # bytes of the state of a loop
 _OUT_OF_TURN = frozenset({"ACP401", "ACP402", "ACP403", "ACP404"})
 
 
@@ -147,6 +148,38 @@ def _append_shared(
         return handover.hand_over(request, Appended)
     appended: Appended = publish(request, now=now, before_write=before_write)
     return appended
+
+
+def refuse_another_participant(mark: str, folder: str, participant: str) -> None:
+    """Refuse to act as somebody else from inside a live session, while that one's own program works.
+
+    Args:
+        mark: by which everything that a session starts is known: the path of its place.
+        folder: the collaboration.
+        participant: as whom this process wants to act.
+
+    Raises:
+        Refused: it is inside another one's session.
+    """
+    if "://" in folder or _plays(mark, folder, participant):
+        return
+    from acp_core.files import claims
+    from acp_core.model.text import clean_line
+
+    if claims.seen(folder, claims.of_participant(participant)).held:
+        raise Refused(f"another program takes the turns of {clean_line(participant)}")
+
+
+def _plays(mark: str, folder: str, participant: str) -> bool:
+    """Whether a session is that of a participant, as the state of its loop says."""
+    import json
+
+    try:
+        state = json.loads(read_bounded(os.path.join(mark, "loop.json"), _LARGEST_STATE))
+        played = (state["folder"], state["participant"])
+    except (Unreadable, ValueError, RecursionError, KeyError, TypeError):
+        return False
+    return played == (os.path.realpath(folder), participant)
 
 
 def prepare(

@@ -21,14 +21,15 @@ from acp_core.files.markdown import normalise
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import list_state
-from acp_core.protocols.folder.read.location import is_shared, path_of
 from acp_core.protocols.folder.schema import (
     Entry,
     deliverables,
     documents,
     id_in,
+    is_shared,
     list_in,
     object_in,
+    path_of,
     text_in,
 )
 from acp_core.protocols.folder.write import init, shared, sharing
@@ -36,6 +37,7 @@ from acp_core.protocols.folder.write.append import write_protocol
 from acp_core.protocols.folder.write.init import Charter, Extras, File, charter_of, files, start
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, refuse_lockless
 from acp_core.protocols.registry import load
+from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
@@ -459,7 +461,7 @@ def before(old: str) -> None:
     Raises:
         Refused: the store cannot be read.
     """
-    with open_engine(manifests.pinned_address(old)) as engine:
+    with open_engine(stores_address.pinned_address(old)) as engine:
         shared.sync(old, engine)
 
 
@@ -469,13 +471,13 @@ def after(old: str, new: str) -> None:
     Raises:
         Refused: that did not work; the new folder is there, and the same command goes on from there.
     """
-    address = manifests.pinned_address(old)
+    address = stores_address.pinned_address(old)
     try:
         with open_engine(address) as engine:
             leases = _publish_protocol(old, engine)
             there = (
-                manifests.pinned_address(new)
-                if manifests.is_shared(new)
+                stores_address.pinned_address(new)
+                if stores_address.is_shared(new)
                 else _share(new, address, leases)
             )
             engine.tell(

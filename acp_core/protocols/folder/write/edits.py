@@ -18,8 +18,7 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.person.paths import state_folder
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.location import path_of
-from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema import Entry, path_of
 from acp_core.protocols.folder.write.opened import Opened
 
 _APPEND = (

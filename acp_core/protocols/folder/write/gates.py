@@ -13,8 +13,8 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.location import path_of as file_of
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, Entry
+from acp_core.protocols.folder.schema import path_of as file_of
 from acp_core.protocols.folder.write.opened import Opened
 
 if TYPE_CHECKING:
@@ -183,10 +183,10 @@ def _about_review(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iterat
 
 def _about_proposal(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iterator[str]:
     """The proposal says nothing."""
-    from acp_core.protocols.folder.schema.proposal import is_unwritten
+    from acp_core.protocols.folder.schema import is_unwritten_proposal
 
     try:
-        if is_unwritten(document_text(opened.folder, "proposal.md", edits)):
+        if is_unwritten_proposal(document_text(opened.folder, "proposal.md", edits)):
             yield "proposal.md contains no proposal yet; the reviewers read the file as it is"
     except Refused as error:
         yield str(error)

@@ -18,8 +18,7 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read.location import path_of
-from acp_core.protocols.folder.schema import deliverables, list_in, text_in
+from acp_core.protocols.folder.schema import deliverables, list_in, path_of, text_in
 from acp_core.protocols.folder.schema.deliverables import (
     CUSTOM,
     DEFAULT_DIR,

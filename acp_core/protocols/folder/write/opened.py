@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.schema import BadLine, Entry
     from acp_core.protocols.folder.state import Machine
 
-from acp_core.protocols.folder.read.location import is_shared, path_of
 from acp_core.protocols.folder.read.log import NEWLINES
+from acp_core.protocols.folder.schema import is_shared, path_of
 from acp_core.protocols.folder.state import SUPPORTING_FROZEN, fields_after
 
 _TRIES = 5  # a writer that takes no lock may be in the middle of protocol.json

@@ -23,10 +23,15 @@ from acp_core.files.reading import Unreadable, read_bounded, read_head
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.read.location import is_shared, path_of
 from acp_core.protocols.folder.read.log import NEWLINES, History
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
-from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, Entry, deliverables
+from acp_core.protocols.folder.schema import (
+    DELIVERABLE_EVENTS,
+    Entry,
+    deliverables,
+    is_shared,
+    path_of,
+)
 from acp_core.protocols.folder.write import edits, init
 from acp_core.protocols.folder.write.init import Charter, Primary
 from acp_core.protocols.folder.write.opened import Opened, refuse_lockless, take, with_state

@@ -46,6 +46,7 @@ from acp_core.protocols.folder.write.append import (
     write_protocol,
 )
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, take, with_state
+from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores import tree as stores_tree
@@ -96,7 +97,7 @@ def append(
         Refused: the event is not in the store (or, as `InDoubt` says, that is not known).
         OSError: a local file could not be written.
     """
-    address = manifests.pinned_address(request.folder)
+    address = stores_address.pinned_address(request.folder)
     if handover.is_synced(request.folder) and not request.edits:
         return handover.hand_over(request, Appended)
     with open_engine(address) as engine:
@@ -190,7 +191,7 @@ def _ready(
     try:
         change, remarks = _change(request, done, opened, prepared, host)
     except LeaseElsewhere as error:
-        raise hosts.advised(error, manifests.pinned_address(folder), engine) from None
+        raise hosts.advised(error, stores_address.pinned_address(folder), engine) from None
     prepared = prepared._replace(warnings=(*prepared.warnings, *remarks))
     return Ready(done, opened, prepared, change)
 

@@ -23,8 +23,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import list_state
-from acp_core.protocols.folder.read.location import is_shared
-from acp_core.protocols.folder.schema import deliverables
+from acp_core.protocols.folder.schema import deliverables, is_shared
 from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write.opened import (
     Opened,
@@ -120,7 +119,7 @@ def leaving(folder: str, url: str, id: str) -> Leaving:
         Refused, BadAddress: it cannot be shared.
     """
     address = address_for(folder, url, id)
-    if manifests.is_shared(folder):
+    if addresses.is_shared(folder):
         raise Refused(f"{folder} is shared already; `acp unshare {folder}` ends that")
     opened = open_unlocked(folder)
     _refuse_external(folder, opened)
@@ -164,13 +163,13 @@ def share(
             account=hosts.account(), host=hosts.this_host(), phase=machine.phase,
             waiting=tuple(machine.waiting), standing=list_state(opened.protocol, opened.history),
         )  # fmt: skip
-        manifests.pin(folder, plan.address)
+        addresses.pin(folder, plan.address)
         try:
             tip = _put(engine, plan.address, change)
         except BaseException:
-            manifests.unpin(folder)
+            addresses.unpin(folder)
             raise
-        manifests.write_share(folder, plan.address)
+        addresses.write_share(folder, plan.address)
         manifests.write_base(folder, Base(tip, _entries(plan.files, protocol)))
     return plan
 
@@ -203,13 +202,13 @@ def join(url: str, folder: str) -> Done:
         raise Refused(f"{clean_line(url, 300)} names no collaboration: add #ID")
     refuse_near(folder, address)
     has_content = os.path.isdir(folder) and bool(os.listdir(folder))
-    agreed = manifests.agreed_address(folder) if has_content else None
+    agreed = addresses.agreed_address(folder) if has_content else None
     if agreed not in (None, address):
         raise Refused(
             f"this account shares {folder} at {clean_line(agreed.text, 300)}: `acp unshare {folder}` ends that first"
         )
     is_agreed = agreed is not None
-    if is_agreed or manifests.is_shared(folder):
+    if is_agreed or addresses.is_shared(folder):
         return _pin_too(folder, address, is_agreed=is_agreed)
     if has_content:
         raise Refused(f"{folder} has other content: join into a new or empty folder")
@@ -223,8 +222,8 @@ def join(url: str, folder: str) -> Done:
         made = not os.path.isdir(folder)
         atomic.shared_folder(folder)
         try:
-            manifests.pin(folder, address, reads=reads)
-            manifests.write_share(folder, address)
+            addresses.pin(folder, address, reads=reads)
+            addresses.write_share(folder, address)
             with manifests.held(folder):
                 if reads:
                     bring_mirror(folder, engine, commit)
@@ -266,12 +265,12 @@ def _pin_too(folder: str, address: Address, *, is_agreed: bool) -> Done:
         is_agreed: this account has agreed to that before: what a program has made of the folder's word
             since is put right.
     """
-    if manifests.pinned_mark(folder):
+    if addresses.pinned_mark(folder):
         raise Refused(f"{folder} holds the run itself, and fills the mirror: join it elsewhere")
     try:
         if not is_agreed:
-            manifests.pin(folder, address)
-            manifests.pinned_address(folder)
+            addresses.pin(folder, address)
+            addresses.pinned_address(folder)
         with open_engine(address) as engine, manifests.held(folder):
             base = manifests.read_base(folder)
             commit = engine.read(None)
@@ -280,19 +279,19 @@ def _pin_too(folder: str, address: Address, *, is_agreed: bool) -> Done:
                 if not os.path.lexists(os.path.join(folder, FILE)):
                     raise Refused(f"{folder} holds the run itself: only its owner shares it")
                 reads = mirror.decode(commit.protocol).mark
-                manifests.pin(folder, address, reads=reads)
+                addresses.pin(folder, address, reads=reads)
             else:
                 judged(commit, folder)
                 _refuse_another(folder, commit)
             if is_agreed:
-                manifests.put_back(folder, address)
+                addresses.put_back(folder, address)
             if reads:
                 bring_mirror(folder, engine, commit)
                 return Done(Base(commit.tip, {}), commit, b"")
             return bring(folder, engine, base, hosts.this_host(), shared.is_shared_name)
     except BaseException:
         if not is_agreed:
-            manifests.unpin(folder)
+            addresses.unpin(folder)
         raise
 
 
@@ -308,7 +307,7 @@ def _refuse_another(folder: str, commit: Commit) -> None:
 
 
 def _clear(folder: str, made: bool) -> None:
-    manifests.unpin(folder)
+    addresses.unpin(folder)
     with contextlib.suppress(OSError):
         if made:
             shutil.rmtree(folder)
@@ -323,10 +322,10 @@ def protect(folder: str) -> None:
         Refused: it is not shared, or several accounts write there.
         OSError: the configuration cannot be written.
     """
-    address = manifests.pinned_address(folder)
+    address = addresses.pinned_address(folder)
     refuse_group(folder)
     with manifests.held(folder):
-        manifests.pin(folder, address, only_acp=True)
+        addresses.pin(folder, address, only_acp=True)
         stores_tree.protect(folder)
 
 
@@ -349,7 +348,7 @@ def put_back(folder: str) -> tuple[str, ...]:
         Refused: the store cannot be read, or what it holds is refused.
         OSError: a file could not be written.
     """
-    with open_engine(manifests.pinned_address(folder)) as engine, manifests.held(folder):
+    with open_engine(addresses.pinned_address(folder)) as engine, manifests.held(folder):
         host = hosts.this_host()
         done = bring(
             folder, engine, manifests.read_base(folder), host, shared.is_shared_name, strict=True
@@ -371,21 +370,21 @@ def unshare(folder: str) -> tuple[str, ...]:
         raise Refused(f"{folder} is not shared")
     said: tuple[str, ...] = ()
     try:
-        if not manifests.pinned_mark(folder) and not is_reader(folder):
-            with open_engine(manifests.pinned_address(folder)) as engine:
+        if not addresses.pinned_mark(folder) and not is_reader(folder):
+            with open_engine(addresses.pinned_address(folder)) as engine:
                 shared.release(folder, engine)
-    except manifests.NewerManifest:
+    except addresses.NewerManifest:
         raise  # what else it has written there is not known here
     except (SharingError, Refused) as error:
         said = (f"the other hosts do not know yet that this machine left: {error}",)
-    if manifests.is_exclusive(folder):
+    if addresses.is_exclusive(folder):
         stores_tree.release(folder)
-    for name in (manifests.SHARE, manifests.BASE):
+    for name in (addresses.SHARE, manifests.BASE):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))
     with contextlib.suppress(FileNotFoundError):
         atomic.sync_folder(os.path.join(folder, ".acp"))
-    manifests.unpin(folder)
+    addresses.unpin(folder)
     return said
 
 
@@ -500,7 +499,7 @@ def _give(path: str, number: int, group: str) -> int:
 
 def is_reader(folder: str | os.PathLike[str]) -> bool:
     """Whether this account reads in a folder what another host conducts."""
-    return bool(manifests.pinned_reads(os.fspath(folder)))
+    return bool(addresses.pinned_reads(os.fspath(folder)))
 
 
 def bring_mirror(folder: str, engine: Engine, commit: Commit | None = None) -> tuple[str, ...]:
@@ -516,7 +515,7 @@ def bring_mirror(folder: str, engine: Engine, commit: Commit | None = None) -> t
         OSError: a file could not be written.
     """
     base, before = manifests.read_base(folder), mirror.read(folder)
-    mark = manifests.pinned_reads(folder)
+    mark = addresses.pinned_reads(folder)
     if commit is None:
         commit = engine.read(base.tip if base and before else None)
         if base and before and commit.tip == base.tip:
@@ -609,7 +608,7 @@ def ask(folder: str, wanted: Wanted) -> Asked:
         Refused: the request cannot be made, or the store does not have it.
     """
     request = checked(folder, wanted)
-    with open_engine(manifests.pinned_address(folder)) as engine:
+    with open_engine(addresses.pinned_address(folder)) as engine:
         names = sorted(each.state.host for each in engine.hosts())
         if wanted.host not in names:
             known = ", ".join(clean_line(each, 80) for each in names[:_NAMED]) or "none"

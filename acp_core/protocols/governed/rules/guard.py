@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.files import git
 from acp_core.model.errors import Refused
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
@@ -455,8 +456,20 @@ def _is_due(turn: ActiveTurn) -> bool:
 def _environment(run: Run) -> tuple[Obstacle, ...]:
     """What keeps this account from writing, and from looking at what changed."""
     disk = guard.disk(run.root / RUN_HOME)
-    git = guard.repository(run.root, _WITHOUT_GIT)
-    return tuple(each for each in (disk, git) if each is not None)
+    found = (disk, _refusing_git(run.root))
+    return tuple(each for each in found if each is not None)
+
+
+def _refusing_git(folder: Path) -> Obstacle | None:
+    """Whether git refuses to read the repository around a folder; None where it does not."""
+    refused = git.refusal(folder)
+    if refused is None:
+        return None
+    sentence = f"git refuses to read the repository in {clean_line(str(folder), 200)}"
+    return Obstacle(
+        "E21", f"{sentence}: {refused.reason}", refused.cure, _WITHOUT_GIT,
+        key="obstacle:git", evidence=("its changes cannot be compared with the declared ones",),
+    )  # fmt: skip
 
 
 def _at(root: Path) -> str:

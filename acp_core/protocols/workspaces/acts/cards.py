@@ -14,7 +14,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.format import count
 from acp_core.model.snapshot import Document, Row, Target, Tone
 from acp_core.protocols.kit.binding import Location
-from acp_core.protocols.kit.cards import COMPARED, MOST, Evidence, texts
+from acp_core.protocols.kit.documents import COMPARED, MOST, Evidence, texts
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.workspaces import matters, rules, schema, state
 from acp_core.protocols.workspaces.acts import binding

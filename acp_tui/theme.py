@@ -5,8 +5,7 @@ of the dashboard. `readable` changes the variables of a theme whose contrast fal
 adds ``$cursor``, the colour of the row under the cursor. `ReadableDim` draws dim text as dim as can
 still be read. The sixteen colours of a terminal are the person's own: they stay.
 
-The colours of states are in `acp_tui.style.colours`. This is needed before the first picture, and
-imports nothing that is slow.
+This is needed before the first picture, and imports nothing that is slow.
 """
 
 from __future__ import annotations
@@ -47,9 +46,11 @@ def choose(wanted: str | None, available: Iterable[str], *, colour: bool = True)
 
 
 LEAST = 4.5
+
 """The contrast that text has at least: what WCAG 2 asks for (AA)."""
 
 NEAR = 1.4
+
 """The contrast of bars, and of the row under the cursor, with what is around them, at most."""
 
 TEXTS = (
@@ -73,6 +74,7 @@ TEXTS = (
 BARS = ("panel", "footer-background")
 
 STEPS = 20
+
 """Shades that are tried between a colour and black or white."""
 
 
@@ -176,6 +178,7 @@ class ReadableDim(ANSIToTruecolor):
 
 
 DIM = 0.66
+
 """How much of its colour is left of a dim text, where it can be read then."""
 
 _NOT_DIM = Style(dim=False)

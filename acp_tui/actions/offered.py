@@ -1,6 +1,7 @@
-"""Acts by what they are for: the one that the key `b` does, and the order in which acts are listed.
+"""What a collaboration offers: acts by what they are for, and the order in which they are listed.
 
-Keys are bound to intents, never to names: each kind of collaboration names its acts as it likes.
+Keys are bound to intents, never to names: each kind of collaboration names its acts as it likes. The
+first picture needs this; what is asked and kept is in `acp_tui.actions.availability`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,55 @@ from acp_core.model.action_spec import Intent
 
 if TYPE_CHECKING:
     from acp_core.model import Action
+    from acp_core.protocols.contract import Collaboration
+    from acp_tui.app import AcpApp
+
+
+async def offered(app: AcpApp, key: str) -> tuple[Action, ...]:
+    """What can be done in a collaboration now, in a worker thread; what mends it first.
+
+    Raises:
+        Exception: whatever the protocol raises; KeyError where there is no such collaboration.
+    """
+    snapshot, now = app.fleet.snapshots.get(key), app.now()
+
+    def find(collaboration: Collaboration) -> tuple[Action, ...]:
+        if snapshot is None:
+            return tuple(collaboration.actions(now))
+        from acp_core.diagnosis import actions
+
+        return actions.actions(collaboration, snapshot, now, app.attention)
+
+    return await app.fleet.call(key, find)
+
+
+async def offered_named(app: AcpApp, key: str, name: str) -> Action | None:
+    """One act by its name, without the others, in a worker thread; None where there is none.
+
+    Raises:
+        Refused: it cannot be done now.
+        Exception: whatever the protocol raises; KeyError where there is no such collaboration.
+    """
+    snapshot, now = app.fleet.snapshots.get(key), app.now()
+
+    def find(collaboration: Collaboration) -> Action | None:
+        if snapshot is None:
+            return collaboration.action(name, now)
+        from acp_core.diagnosis import actions
+
+        return actions.action(collaboration, snapshot, name, now, app.attention)
+
+    return await app.fleet.call(key, find)
+
+
+def trouble(app: AcpApp, key: str | None, error: Exception) -> str:
+    """Why something with a collaboration failed, in words: it is gone, or what was raised."""
+    if key is not None and key not in app.fleet.snapshots:
+        return "the collaboration no longer exists"
+    return repr(error)
+
 
 HALTING = (Intent.STOP_EVERYTHING, Intent.STOP)
-"""What the key that stops work is for: all of it where that can be done, else a part of it."""
 
 
 class Halt(NamedTuple):
