@@ -71,6 +71,15 @@ def open_run(context: Context) -> Opened:
     return context if isinstance(context, Opened) else read_unlocked(context.key)
 
 
+def is_possible(plan: Callable[[], object]) -> bool:
+    """Whether a plan can be made now."""
+    try:
+        plan()
+    except (Refused, OSError):
+        return False
+    return True
+
+
 class Otherwise(TypedDict, total=False):
     """What of an act is otherwise now than in its description."""
 

@@ -25,6 +25,7 @@ from acp_core.protocols.governed.acts.common import (
     ended,
     facts,
     handed,
+    is_possible,
     of_initiative,
     preview_of,
     whole,
@@ -100,18 +101,11 @@ def starting(context: Context, now: datetime) -> Action:
 
 
 def _can_start(opened: Whole) -> bool:
+    """Whether it is configured and was not begun."""
     begun = (opened.root / STATE).exists()
-    if (
-        not opened.its_own
-        or begun
-        or own_writes.interrupted(opened.root, own_writes.COORDINATOR_HOME)
-    ):
-        return False
-    try:
-        read_plan(opened.root)
-    except (Refused, OSError):
-        return False
-    return True
+    left = own_writes.interrupted(opened.root, own_writes.COORDINATOR_HOME)
+    new = opened.its_own and not begun and not left
+    return new and is_possible(lambda: read_plan(opened.root))
 
 
 def _configuration(root: Path, values: Values) -> tuple[Object | None, Plan | None]:

@@ -18,7 +18,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import queries, schema
 from acp_core.protocols.governed.acts import table
-from acp_core.protocols.governed.acts.common import Done, of_run, open_run
+from acp_core.protocols.governed.acts.common import Done, is_possible, of_run, open_run
 from acp_core.protocols.governed.acts.table import CHECK, SCHEMA, TALKING
 from acp_core.protocols.governed.conduct import taking
 from acp_core.protocols.governed.read import existing_program
@@ -315,16 +315,8 @@ def unblocking(context: Context, now: datetime) -> Action:
         table.UNBLOCKING, opened, plan,
         narrowed={"drop_turn": {"form": under_way}},
         sentence=f"Confirm that this is resolved: {blocked_by(opened.state)}.",
-        offered=_can_go_on(opened),
+        offered=is_possible(lambda: unblocked(opened.state, "you", "", format_time(now))),
     )  # fmt: skip
-
-
-def _can_go_on(opened: Opened) -> bool:
-    try:
-        unblocked(opened.state, "you", "", format_time(utc_now()))
-    except Refused:
-        return False
-    return True
 
 
 def escalation(context: Context, now: datetime) -> Action:

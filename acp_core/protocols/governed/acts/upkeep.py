@@ -22,6 +22,7 @@ from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.common import (
     done,
     facts,
+    is_possible,
     of_run,
     open_run,
 )
@@ -146,11 +147,7 @@ def _is_needed(place: str) -> bool:
     """Whether a command was interrupted, or the state is lost and can be brought back here."""
     if interrupted(Path(place)) is not None:
         return not fault(Path(place))
-    try:
-        restore.restored(read_unlocked(place, schema.RECOVER), utc_now())
-    except (Refused, OSError):
-        return False
-    return True
+    return is_possible(lambda: restore.restored(read_unlocked(place, schema.RECOVER), utc_now()))
 
 
 def _restoring(spec: ActionSpec, opened: Opened) -> Preview:
@@ -209,16 +206,8 @@ def bringing_back(context: Context, now: datetime) -> Action:
 
     return of_run(
         table.BRINGING_BACK, opened, lambda fresh, values: decide.bringing_back(fresh, utc_now()),
-        offered=_can_be_brought_back(opened),
+        offered=is_possible(lambda: decide.bringing_back(opened, now)),
     )  # fmt: skip
-
-
-def _can_be_brought_back(opened: Opened) -> bool:
-    try:
-        decide.bringing_back(opened, utc_now())
-    except (Refused, OSError):
-        return False
-    return True
 
 
 def setting_aside(context: Context, now: datetime) -> Action:

@@ -645,7 +645,7 @@ def forget_program(root: Path, turn_id: str) -> None:
         (program_folder(root, turn_id) / "process.json").unlink()
 
 
-def end_program(root: Path, turn_id: str, *, grace: float = PROGRAM_GRACE) -> bool:
+def end_program(root: Path, turn_id: str) -> bool:
     """End the turn's program with everything that it started; returns whether it ran.
 
     Raises:
@@ -658,7 +658,7 @@ def end_program(root: Path, turn_id: str, *, grace: float = PROGRAM_GRACE) -> bo
         identity = known or unrecorded_program(root, turn_id, seen)
     if identity is None:
         return False
-    if not end([identity], grace, groups=True, patience=grace):
+    if not end([identity], PROGRAM_GRACE, groups=True, patience=PROGRAM_GRACE):
         raise OSError(errno.EBUSY, "the program does not exit")
     return True
 
