@@ -32,13 +32,13 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
 from acp_core.agents.codec import encode
-from acp_core.agents.identity import Identity
 from acp_core.agents.logs import Log
 from acp_core.agents.loop_directory import place
+from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.fleet import Fleet, forecasting
 from acp_core.history.recorder import Recorder
-from acp_core.loops.spec import Spec, save
+from acp_core.loops.launch import Spec, save
 from acp_core.person.attention import Attention
 from acp_core.person.paths import key_of
 from acp_core.person.settings import Settings

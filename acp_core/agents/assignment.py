@@ -15,18 +15,16 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from acp_core.agents import budgets, permissions, refused, unrecorded_start
+from acp_core.agents import budgets, limits, permissions
 from acp_core.agents.background import importable
 from acp_core.agents.failures import Failure, failure_of
-from acp_core.agents.identity import Identity
+from acp_core.agents.limits import LOOK, Budget
 from acp_core.agents.live import binding
-from acp_core.agents.live.state import TurnScope
-from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand
+from acp_core.agents.live.turn import CRASHED, CRASHES, LiveCommand, TurnScope
 from acp_core.agents.permissions import NO_TOOLS, ToolServer
-from acp_core.agents.program import Program
-from acp_core.agents.session import Session
-from acp_core.agents.spawn import Command, SpawnError
-from acp_core.agents.spending import LOOK, Budget
+from acp_core.agents.processes import Identity
+from acp_core.agents.program import Command, Program, SpawnError
+from acp_core.agents.session import Session, attempt_begun
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from acp_core.model.errors import Refused
@@ -163,12 +161,12 @@ def perform(session: Session, work: Assignment) -> Run:
             waits += 1
             why = run.error or failure.reason or "the model service did not answer"
             work.refused(why)
-            if over := refused.wait(session, failure, why, waits, work.withdrawn):
+            if over := limits.wait_until_accepted(session, failure, why, waits, work.withdrawn):
                 return _not_begun(session, over)
         else:
             break
         run = _begin(session, work, budget)
-    refused.end(session)
+    limits.end_wait(session)
     return run
 
 
@@ -253,7 +251,7 @@ def _stop_other(session: Session, run: Run) -> None:
 
 def _unrecorded(session: Session, work: Assignment, number: int) -> Run | None:
     """An attempt whose session died before it noted that the program had been started."""
-    run = unrecorded_start.begun(session.where, number, work.variable, work.mark(number))
+    run = attempt_begun(session.where, number, work.variable, work.mark(number))
     if run is not None:
         return run
     out, err = session.file(number, "out"), session.file(number, "err")

@@ -9,12 +9,16 @@ two, for as long as the same run stands there. What a person raised for the day 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acp_core.agents import codec
 from acp_core.files import atomic
@@ -22,11 +26,16 @@ from acp_core.model.errors import Refused
 from acp_core.person import paths, settings
 from acp_core.person.paths import key_of
 
+if TYPE_CHECKING:
+    from acp_core.agents.state import Run
+
 SCOPES = ("turn", "participant", "collaboration", "day")
+
 """One turn of a participant; all its turns; all participants of the collaboration, and all agents
 of the day, of this account."""
 
 WARN = 0.8
+
 """The share of a budget from which on it is warned."""
 
 _AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([kM]?)\s*(usd|tokens?)")
@@ -331,3 +340,50 @@ def _read(path: Path, run: str) -> CapRecord:
 def _write(path: Path, kept: CapRecord) -> None:
     atomic.private_folder(path.parent)
     codec.write(path, kept)
+
+
+_KEPT_DAYS = 40  # days
+
+
+def note_run(run: Run, folder: str, participant: str, now: datetime) -> None:
+    """Add a run that ended; a full disk loses it."""
+    path = _day_file(now)
+    facts = {
+        "at": now.isoformat(),
+        "collaboration": folder,
+        "participant": participant,
+        "tokens": run.tokens_in + run.tokens_out,
+        "cost": run.cost,
+        "unpriced": run.unpriced,
+    }
+    with contextlib.suppress(OSError):
+        atomic.private_folder(path.parent)
+        if not path.exists():
+            _prune_days(path.parent)
+        how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        opened = os.open(path, how, 0o600)
+        try:
+            os.write(opened, json.dumps(facts).encode() + b"\n")
+        finally:
+            os.close(opened)
+
+
+def spent_on(now: datetime) -> Spent:
+    """What runs took that ended on the same local day."""
+    total = Spent()
+    with contextlib.suppress(OSError):
+        for line in _day_file(now).read_bytes().splitlines():
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+                facts = json.loads(line)
+                cost = float(facts["cost"] or 0.0)
+                total += Spent(int(facts["tokens"]), cost, bool(facts["unpriced"]))
+    return total
+
+
+def _day_file(now: datetime) -> Path:
+    return paths.state_folder() / "spent" / f"{now.astimezone():%Y-%m-%d}.jsonl"
+
+
+def _prune_days(folder: Path) -> None:
+    for old in sorted(folder.glob("*.jsonl"))[:-_KEPT_DAYS]:
+        old.unlink(missing_ok=True)

@@ -3,19 +3,19 @@
 A session knows no protocol. It holds the participant's lock, so that it is the only one; it keeps
 the state file and the log that others read; it starts the program, reads what the program prints,
 and ends it when asked. A session that dies loses nothing: the program goes on, prints into its
-files, and the next session takes it over. A wait of it ends at once when a child ends or somebody
-asks it to stop. What all who run programs share stands in this room:
+files, and the next session takes it over. A program can only be noted once it has a process id: it
+bears in its environment which attempt it is, so that the next session finds it also where whoever
+started it was killed in between. A wait of a session ends at once when a child ends or somebody asks
+it to stop. What all who run programs share stands in this room:
 
-* `Program` (`acp_core.agents.program`): which program acts, and the command that starts it.
-* `Attempt` (`acp_core.agents.spawn`): one program from its start to its end, stopped politely.
+* `acp_core.agents.program`: which program acts (`Program`), one of it from its start to its end,
+  stopped politely (`Attempt`), and one whose end is written down beside it (`Shielded`).
 * `Session`: starts attempts and takes them over, with state, log, limits and figures. A loop takes
   a participant's turns with one; a cycle's and a run's agents each work in one.
 * `Assignment` (`acp_core.agents.assignment`): something that is to be done once, whoever dies:
   its attempt is found again by its name, by its environment, or by what it printed.
-* `Shielded` (`acp_core.agents.detached_run`): a program whose end is written down beside it, for
-  whoever keeps its attempts in folders of its own.
-* `output`: what a program said, read once it has ended; `failures`: why it failed.
-* `Conductor` (`acp_core.agents.conductor`): what conducts sessions for long, in the background.
+* `output`: what a program prints and said; `failures`: why it failed; `limits`: when it waits.
+* `Conductor` (`acp_core.agents.registry`): what conducts sessions for long, in the background.
 """
 
 from __future__ import annotations
@@ -29,24 +29,31 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from acp_core.agents import codec, ending, ledger, spawn, streams, unrecorded_start
+from acp_core.agents import budgets, codec, processes, streams
 from acp_core.agents.failures import moment
-from acp_core.agents.identity import myself, session_members
-from acp_core.agents.live import feed
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.turn import LiveCommand, LiveTurn
 from acp_core.agents.logs import Log, rotate
 from acp_core.agents.loop_directory import LoopDirectory, place
-from acp_core.agents.output import Output
-from acp_core.agents.program import Program
+from acp_core.agents.output import Output, tool_uses
+from acp_core.agents.processes import ATTEMPT, bearer, myself, session_members
+from acp_core.agents.program import (
+    Attempt,
+    Child,
+    Command,
+    Exit,
+    Process,
+    Program,
+    adopt_program,
+    start_program,
+)
 from acp_core.agents.registry import load
 from acp_core.agents.session_lock import Hold, Locks, hold, inherit
-from acp_core.agents.spawn import Attempt, Child, Command, Exit, Process
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.files import atomic
 from acp_core.files.claims import of_participant
@@ -133,6 +140,7 @@ class Signals:
 
 
 Prices = tuple[float | None, float | None]
+
 """US dollars per million tokens read and written, where known."""
 
 _LIMIT = 1 << 20  # bytes of a file of records; then a new one is begun
@@ -239,6 +247,7 @@ _FIGURES = ("turns", "restarts", "tokens_in", "tokens_out", "cost", "estimated",
 _EARLIER = 50  # runs whose figures are kept
 
 Check = Callable[[Run], str]
+
 """Called at every look at a running program; says why it should be stopped, or ""."""
 
 
@@ -273,7 +282,7 @@ class Session:
         prices: Prices = (None, None),
         echo: Callable[[str], None] | None = None,
         clock: Callable[[], datetime] = utc_now,
-        grace: float = ending.GRACE,
+        grace: float = processes.GRACE,
         tick: float = TICK,
         claim: str = "",
         about: str = "",
@@ -376,7 +385,7 @@ class Session:
         where, folder = self.where, self.state.folder
         if self._locks is not None:
             return inherit(where, folder, self._claim, self._locks)
-        left = unrecorded_start.left(where, load(where))
+        left = attempt_left(where, load(where))
         adopts = left.process.pid if left else None
         return hold(where, folder, self._claim, self.state.program, self._about, adopts)
 
@@ -395,7 +404,7 @@ class Session:
             return
         if before is not None:
             self._go_on_from(before)
-        if (left := unrecorded_start.left(self.where, before)) is not None:
+        if (left := attempt_left(self.where, before)) is not None:
             self.state = replace(self.state, run=left)
             self._unfinished = left
 
@@ -490,7 +499,7 @@ class Session:
         """Watch a program that an earlier session started, or read what it printed, to its end."""
         if run.live:
             return self.watch(live_turns.adopt(self.where, run.process, Path(run.out)), run, check)
-        return self.watch(spawn.adopt(run.process), run, check)
+        return self.watch(adopt_program(run.process), run, check)
 
     def next_number(self) -> int:
         """The number of the run that would be started now."""
@@ -524,7 +533,7 @@ class Session:
         if isinstance(command, LiveCommand):
             child: Child | LiveTurn = live_turns.start(self.where, command, number, out)
         else:
-            child = spawn.start(unrecorded_start.numbered(command, self.where, number), out, err)
+            child = start_program(mark_attempt(command, self.where, number), out, err)
         run = Run(number, child.identity, self.clock(), out=str(out), err=str(err), live=is_live)
         self._note_child(child.identity.pid)
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))
@@ -572,10 +581,13 @@ class Session:
             out = Path(run.out)
             crashed = not run.stopped and live_turns.crashed(out)
             run = replace(
-                run, unusable=live_turns.unusable(out), crashed=crashed, calls=feed.tool_uses(out)
+                run,
+                unusable=live_turns.unusable(out),
+                crashed=crashed,
+                calls=tool_uses(out),
             )
             live_turns.end_leftovers(self.where)
-        ledger.note(run, state.folder, state.participant, self.clock())
+        budgets.note_run(run, state.folder, state.participant, self.clock())
         cost = state.cost if run.cost is None else (state.cost or 0.0) + run.cost
         self.update(
             run=run,
@@ -618,7 +630,7 @@ class Session:
         alive = [each for each in self.state.left_over if each.alive()]
         for each in alive:
             self.say(f"stopping process {each.pid}, which the agent left running")
-        ending.end(alive, _STRAYS)
+        processes.end(alive, _STRAYS)
 
     def _prune(self, number: int) -> None:
         """Remove the files of old runs."""
@@ -626,3 +638,59 @@ class Session:
             for path in self.where.runs.iterdir():
                 if path.stem.isdecimal() and int(path.stem) <= number - KEPT_RUNS:
                     path.unlink(missing_ok=True)
+
+
+def mark_command(command: Command, attempt: str) -> Command:
+    """The same program, which bears the name of its attempt."""
+    return replace(command, env={**command.env, ATTEMPT: attempt})
+
+
+def mark_attempt(command: Command, where: LoopDirectory, number: int) -> Command:
+    """The same program, which bears the name of an attempt of a participant's session."""
+    return mark_command(command, _attempt_name(where, number))
+
+
+def attempt_left(where: LoopDirectory, before: Saved | None) -> Run | None:
+    """The attempt that the session before this one began, and did not see the end of.
+
+    Args:
+        where: the participant's place.
+        before: what that session noted; None where it noted nothing.
+    """
+    last = before.run if before else None
+    if last is not None and last.ended is None:
+        return last
+    return _attempt_at_work(where, last.number + 1 if last else 1)
+
+
+def _attempt_at_work(where: LoopDirectory, number: int) -> Run | None:
+    """The attempt that follows the last one that was noted, if its program works."""
+    out = where.file(number, "out")
+    if not out.exists():
+        return None  # it is made before the program is started
+    found = attempt_begun(where, number, ATTEMPT, _attempt_name(where, number))
+    if found is None or not found.process.alive():
+        return None
+    return None if found.live and live_turns.end_of(out).exists() else found
+
+
+def attempt_begun(where: LoopDirectory, number: int, variable: str, mark: str) -> Run | None:
+    """The attempt of this number, as its session would have noted it; None where none is seen.
+
+    Args:
+        where: the participant's place.
+        number: the attempt's.
+        variable: a variable of its program's environment.
+        mark: what that holds.
+    """
+    out, err = str(where.file(number, "out")), str(where.file(number, "err"))
+    if runner := live_turns.begun(where, number):
+        return Run(number, runner, datetime.now(UTC), out=out, err=err, live=True)
+    if process := bearer(variable, mark):
+        started = datetime.fromtimestamp(process.created, UTC)
+        return Run(number, process, started, out=out, err=err)
+    return None
+
+
+def _attempt_name(where: LoopDirectory, number: int) -> str:
+    return f"{where.folder}#{number}"

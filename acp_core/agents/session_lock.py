@@ -17,9 +17,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from acp_core.agents.ending import Stopped, end
-from acp_core.agents.identity import Identity, identify
 from acp_core.agents.loop_directory import CannotClaim, LoopDirectory, LoopRunning
+from acp_core.agents.processes import Identity, Stopped, end, identify
 from acp_core.files import claims, requests
 from acp_core.files.claims import Claim, ClaimError, Held, Lost, Process, Seen
 from acp_core.model.clock import utc_now

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import Enum
 
 from acp_core.agents.budgets import Use
-from acp_core.agents.identity import Identity
+from acp_core.agents.processes import Identity
 
 
 class Phase(str, Enum):

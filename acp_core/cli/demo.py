@@ -24,11 +24,10 @@ from acp_core.cli.context import handed_in
 from acp_core.cli.matters import why_lines
 from acp_core.cli.output import act_command, say, terminal, warn
 from acp_core.cli.start import open_dashboard
-from acp_core.diagnosis import actions, endings
+from acp_core.diagnosis import actions, loop_turns
 from acp_core.fleet import Fleet
 from acp_core.loops import launch as launching
-from acp_core.loops.launch import LaunchError
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import LaunchError, Spec
 from acp_core.model import Cause, Event, OutcomeState, Snapshot, Status, Verdict, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
@@ -134,7 +133,7 @@ class Stage:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             state = loop_registry.find(self.story.location, role.participant)
-            if state is None or any(endings.WAITING.match(line) for line in state.lines):
+            if state is None or any(loop_turns.WAITING.match(line) for line in state.lines):
                 return
             time.sleep(STUCK_INTERVAL)
 

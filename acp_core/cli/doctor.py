@@ -30,10 +30,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core import __version__
-from acp_core.agents import presets, spawn
+from acp_core.agents import presets
 from acp_core.agents import program as agents_program
 from acp_core.agents.live import binding
 from acp_core.agents.presets import Preset, PresetError
+from acp_core.agents.program import SpawnError, resolve, version
 from acp_core.cli import output, plain_signs
 from acp_core.cli.output import Cell, Column, Terminal, dump, say, terminal
 from acp_core.files import atomic, claims, locked
@@ -216,9 +217,9 @@ def _address(path: str) -> Address | None:
 
 
 def _database(url: str) -> Iterator[Check]:
-    from acp_core.stores.postgres.health import examine
+    from acp_core.stores.postgres.link import examine_database
 
-    for fact in examine(url):
+    for fact in examine_database(url):
         state = State.WARN if fact.advice else State.OK
         value = fact.value if fact.name != "connection" else f"{clean_line(url, 200)}: {fact.value}"
         yield Check(_STORES, fact.name, state, value, fact.advice)
@@ -264,13 +265,13 @@ def agents(folders: Sequence[str] = ()) -> Iterator[Check]:
 
 def _program(preset: Preset, folders: Sequence[str], allowed: Permissions) -> tuple[Check, ...]:
     try:
-        program = spawn.resolve(preset.program)
-    except spawn.SpawnError as error:
+        program = resolve(preset.program)
+    except SpawnError as error:
         return (Check(_AGENT_PROGRAMS, preset.name, State.OPTIONAL, str(error), preset.install),)
-    version = spawn.version(program, preset.version_args)
-    value = " ".join(filter(None, (version or "version unknown", f"({program})")))
+    known = version(program, preset.version_args)
+    value = " ".join(filter(None, (known or "version unknown", f"({program})")))
     if preset.tested:
-        value += f"; acp was tested with {'it' if version == preset.tested else preset.tested}"
+        value += f"; acp was tested with {'it' if known == preset.tested else preset.tested}"
     may = Check(_AGENT_PROGRAMS, f"{preset.name} may", State.OK, _may(preset))
     found = Check(_AGENT_PROGRAMS, preset.name, State.OK, value)
     return (found, *_login(preset), _live(preset, allowed), *_trust(preset, folders), may)

@@ -19,8 +19,8 @@ from typing import Any, cast
 
 from acp_core.agents import logs as log_files
 from acp_core.agents import presets, registry
-from acp_core.agents.conductor import loops_of_others, seen_of_others
-from acp_core.agents.identity import Identity
+from acp_core.agents.processes import Identity
+from acp_core.agents.registry import loops_of_others, seen_of_others
 from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved, ToolUse
 from acp_core.cli import output
 from acp_core.cli.output import Cell, Column, dump, say, terminal, warn

@@ -12,12 +12,12 @@ from acp_core.cli import fields, output
 from acp_core.cli.output import Cell, Column, dump, say, terminal
 from acp_core.cli.replay import find_collaboration
 from acp_core.cli.start import key_of, load_settings
-from acp_core.history import library
+from acp_core.history import store
 from acp_core.history.archive import BadArchive, Carried, unpack
 from acp_core.history.archive import export as write
 from acp_core.history.durations import Durations
-from acp_core.history.library import StoredRecording
 from acp_core.history.schema import Bounds
+from acp_core.history.store import StoredRecording
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -37,10 +37,10 @@ def recordings(given: Values) -> int:
     if given.forget:
         return _forget(given.forget, given.json)
     if given.prune:
-        gone = library.prune(Bounds.of(load_settings().recording))
+        gone = store.prune_recordings(Bounds.of(load_settings().recording))
         _say_gone(f"{format.count(len(gone), 'recording')} deleted", gone, given.json)
         return 0
-    found = library.recordings()
+    found = store.recordings()
     if given.json:
         say(dump(_as_fields(found)))
         return 0
@@ -53,11 +53,11 @@ def recordings(given: Values) -> int:
 
 
 def _forget(folder: str, as_json: bool) -> int:
-    place = library.path(key_of(folder))
+    place = store.recording_path(key_of(folder))
     if not place.exists():
         raise CommandError(f"no recording of {folder}")
     try:
-        library.forget(place)
+        store.delete_recording(place)
         Durations().forget(key_of(folder))
     except OSError as error:
         raise CommandError(f"{place}: {error.strerror or error}") from None

@@ -18,12 +18,21 @@ from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.show import View, page
 from acp_core.cli.start import load_settings
-from acp_core.history import diff as differ
-from acp_core.history.diff import NEW, OLD, Line, Touched, touched
+from acp_core.history import versions
 from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment, end_of, written
 from acp_core.history.past import Past, Then, chain, gaps
 from acp_core.history.store import BadRecording
-from acp_core.history.versions import Known, bytes_of, describe_version, text_of
+from acp_core.history.versions import (
+    NEW,
+    OLD,
+    Known,
+    Line,
+    Touched,
+    bytes_of,
+    describe_version,
+    text_of,
+    touched,
+)
 from acp_core.model import SourceState, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -294,9 +303,9 @@ def diff(given: Values) -> int:
             return SAME
         new = _chosen(past, known, given.until) if given.until else known[-1]
         old = _chosen(past, known, given.since) if given.since else _before(known, new)
-        found = differ.lines(text_of(old), text_of(new))
+        found = versions.compare_lines(text_of(old), text_of(new))
         before, after = bytes_of(old), bytes_of(new)
-        same, notes = before == after, differ.unseen(before, after, found)
+        same, notes = before == after, versions.unseen(before, after, found)
         answered = touched(past.requests(old, new), found)
     if given.json:
         say(
@@ -350,14 +359,14 @@ def _render(
     name = clean_line(document, 200)
     yield shown.paint(f"--- {name}  {describe_version(old, utc, precise=True)}", "head")
     yield shown.paint(f"+++ {name}  {describe_version(new, utc, precise=True)}", "head")
-    titles = differ.changed_sections(found)
+    titles = versions.changed_sections(found)
     if titles:
         yield shown.paint(f"changed below: {', '.join(clean_line(t, 80) for t in titles)}", "dim")
     for each in answered:
         who = f"{each.request.participant}, event {each.request.event}"
         text = f"addressed (inferred): {who}: {each.request.text} ({each.reason})"
         yield shown.paint(clean_line(text, 400), "dim")
-    for hunk in differ.hunks(found):
+    for hunk in versions.hunks(found):
         first = hunk[0]
         yield shown.paint(f"@@ line {first.new or first.old} @@", "live")
         for line in hunk:
@@ -410,7 +419,7 @@ def _diff_fields(
         "document": document,
         "from": _version(old),
         "to": _version(new),
-        "sections": differ.changed_sections(found),
+        "sections": versions.changed_sections(found),
         "touched": [
             {
                 "event": each.request.event,

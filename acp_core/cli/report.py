@@ -17,14 +17,21 @@ from acp_core.cli.start import load_settings
 from acp_core.cli.stats import figures
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
-from acp_core.history.measured import measured
+from acp_core.history.metrics import measured
 from acp_core.history.moments import tool_uses_panel
-from acp_core.history.reports import exports, html, markdown
-from acp_core.history.reports.report import Report, redacted, replay_versions, texts
+from acp_core.history.reports import html, markdown
+from acp_core.history.reports.report import (
+    Report,
+    redacted,
+    replay_versions,
+    texts,
+    trace,
+    turns_csv,
+)
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.report/1"
@@ -292,6 +299,6 @@ def _text(made: Report, form: str, utc: bool) -> str:
     if form == "html":
         return html.render(made, utc=utc)
     if form == "csv":
-        return exports.turns_csv(made)
-    told = exports.trace(made) if form == "otlp" else fields_of(made)
+        return turns_csv(made)
+    told = trace(made) if form == "otlp" else fields_of(made)
     return json.dumps(told, ensure_ascii=True, indent=2) + "\n"

@@ -21,15 +21,23 @@ from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
 from acp_core.files.journal import without_collector
 from acp_core.history import chart as charts
-from acp_core.history import wording
+from acp_core.history import metrics
 from acp_core.history.chart import Chart, chart_lines, svg
-from acp_core.history.measured import Change, Measured, Point, measured
-from acp_core.history.metrics import NOT_RECORDED, Metrics, Span, total_metrics
+from acp_core.history.metrics import (
+    NOT_RECORDED,
+    Change,
+    Measured,
+    Metrics,
+    Point,
+    Span,
+    measured,
+    total_metrics,
+)
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link
 
@@ -140,7 +148,7 @@ def measure(folder: str, working: Working, now: datetime, *, draws: bool = True)
 def render(found: Sequence[Metrics], shown_on: Terminal) -> Iterator[str]:
     """A table: a row for each figure, a column for each collaboration."""
     rows: list[tuple[Cell, ...]] = []
-    for figure in wording.side_by_side(found):
+    for figure in metrics.side_by_side(found):
         title = "  " * figure.depth + figure.title
         if figure.heading:
             rows.append((Cell(title, "head"), *(Cell("") for _ in found)))

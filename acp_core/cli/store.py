@@ -24,19 +24,19 @@ _COLUMNS = (
 
 def init(given: Values) -> int:
     """Prepare a database; say what was done, and what an administrator has to do."""
-    from acp_core.stores.postgres import health, link, schema
+    from acp_core.stores.postgres import link
 
     url = _database(given.url)
     connection = link.connect(url)
     import psycopg
 
     try:
-        prepared = schema.prepare(connection)
+        prepared = link.prepare(connection)
     except psycopg.Error as error:
         raise link.refusal(url, error) from None
     finally:
         connection.close()
-    facts = health.examine(url)
+    facts = link.examine_database(url)
     if given.json:
         say(dump({
             "schema": SCHEMA, "url": url, "version_before": prepared.before, "version": prepared.after,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import acp_core
-from acp_core.agents.live import inside
+from acp_core.agents.live import answers
 from acp_core.agents.permissions import EXTRA, NAME, missing
 from acp_core.model.action_spec import QuerySpec, Spec
 from acp_core.model.errors import CommandError, Refused
@@ -48,7 +48,7 @@ def serve(given: Values) -> int:
     found = locations.find(seat.key)
     if found is None:
         raise CommandError(f"{safe(seat.key)}: no collaboration")
-    inside.refuse_another_participant(seat.key, seat.participant)
+    answers.refuse_another_participant(seat.key, seat.participant)
     checked = Values(folder=seat.key, participant=seat.participant)
     with tools.read_now(checked):
         specs = tools.tools_of(found.protocol, waits=given.wait)

@@ -20,9 +20,9 @@ from acp_core.cli.output import complain, dump, say, terminal, warn
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.files import interrupts
 from acp_core.fleet import Batch, Fleet
-from acp_core.history import library
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import Bounds
+from acp_core.history.store import open_recording
 from acp_core.model import Event, Finding, Need, Snapshot, SourceState, Status, Turn, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -413,7 +413,7 @@ async def _follow(
 
 
 def _describe_recording(snapshot: Snapshot) -> str:
-    store = library.find(snapshot.key)
+    store = open_recording(snapshot.key)
     if store is None:
         return f"nothing recorded of {snapshot.name}: it cannot be read ({snapshot.source.note})"
     try:

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from acp_core.agents import registry
 from acp_core.agents.state import Phase
 from acp_core.diagnosis import personal_table
-from acp_core.diagnosis.idle import IDLE, is_idle, starting_act
 from acp_core.diagnosis.observer import Observer
 from acp_core.diagnosis.personal import Noted
 from acp_core.diagnosis.processes import UnmanagedProcesses
 from acp_core.loops.acts import names, table
 from acp_core.loops.acts.about import About, without_turns
+from acp_core.loops.wording import IDLE, is_idle, starting_act
 from acp_core.model import Action, Cause, Outcome, OutcomeState, Snapshot, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused

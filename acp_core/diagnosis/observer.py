@@ -208,7 +208,7 @@ def _runners(
     running = [loop for loop in loops if loop.alive]
     there = "://" not in snapshot.key and claims.exists(snapshot.key)
     if there and claims.run_folder(snapshot.key).is_dir():
-        from acp_core.agents.conductor import seen_of_others
+        from acp_core.agents.registry import seen_of_others
 
         known = {loop.pid for loop in loops}
         running += [loop for loop in seen_of_others(snapshot.key, known) if loop.alive]

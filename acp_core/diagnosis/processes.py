@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
 
-from acp_core.agents.identity import identify, waiting_processes
+from acp_core.agents.processes import identify, waiting_processes
 from acp_core.files import claims
 from acp_core.files.secrets import mask_command
 from acp_core.model.text import clean_line

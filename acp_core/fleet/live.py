@@ -317,7 +317,7 @@ class Fleet:
 
     def loops_of_others(self, key: str) -> Loops:
         """Loops and conductors of other accounts, as their claims show; this waits for a disk."""
-        from acp_core.agents.conductor import seen_of_others  # late: only a collaboration needs it
+        from acp_core.agents.registry import seen_of_others  # late: only a collaboration needs it
 
         return tuple(seen_of_others(key))
 

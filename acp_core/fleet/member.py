@@ -367,9 +367,9 @@ class Member:
         recorder = self._recorder
         if recorder is None or not recorder.bounds.on or not self.is_recalled:
             return False
-        from acp_core.history import library  # late: most fleets are read
+        from acp_core.history import store  # late: most fleets are read
 
-        if library.path(self.key).exists():
+        if store.recording_path(self.key).exists():
             return False
         with self._apart() as opened:
             loops = self._observer.loops(self.key)

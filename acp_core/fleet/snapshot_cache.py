@@ -272,7 +272,7 @@ def _is_private(path: Path) -> bool:
 
 def _runs_elsewhere(key: str) -> bool:
     """Whether a claim in the folder says that somebody may be at work."""
-    from acp_core.agents.conductor import seen_of_others
+    from acp_core.agents.registry import seen_of_others
 
     return any(each.alive for each in seen_of_others(key, ()))
 

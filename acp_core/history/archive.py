@@ -27,9 +27,14 @@ from typing import Any, BinaryIO
 from acp_core.files import atomic
 from acp_core.files.read_only import is_newer
 from acp_core.files.reading import Unreadable, open_regular
-from acp_core.history import library, versions
-from acp_core.history import store as history_store
-from acp_core.history.store import BadRecording
+from acp_core.history import versions
+from acp_core.history.store import (
+    BadRecording,
+    open_recording,
+    recording_path,
+    snapshot_recording,
+    take_recording,
+)
 from acp_core.model import Severity, Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Unusable
@@ -311,14 +316,14 @@ def _add(archive: zipfile.ZipFile, name: str, path: str) -> ArchivedFile:
 
 
 def _add_recording(archive: zipfile.ZipFile, key: str) -> int | None:
-    store = library.find(key)
+    store = open_recording(key)
     if store is None:
         return None
     versions = len(store.versions())
     store.close()
     with tempfile.TemporaryDirectory(prefix="acp-export-") as folder:
         copy = Path(folder) / RECORDING
-        history_store.snapshot_recording(library.path(key), copy)
+        snapshot_recording(recording_path(key), copy)
         archive.write(copy, RECORDING)
     return versions
 
@@ -391,7 +396,7 @@ def _take(recording: Path, found: DiscoveredCollaboration, base: str) -> int:
 
     meta = {"key": found.key, "protocol": found.protocol.name, "name": os.path.basename(found.key)}
     try:
-        return history_store.take_recording(recording, library.path(found.key), meta, allowed)
+        return take_recording(recording, recording_path(found.key), meta, allowed)
     except BadRecording as error:
         raise BadArchive(f"{found.key}: the files are unpacked, but {error}") from None
 

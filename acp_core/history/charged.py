@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from acp_core.model import Cost, OutcomeState, Snapshot
-from acp_core.person.journal import Act
 
 if TYPE_CHECKING:
     from acp_core.agents.state import Figures, RunnerState
     from acp_core.history.schema import Seen
+    from acp_core.person.journal import Act
 
 
 def figures(loops: Iterable[RunnerState], snapshot: Snapshot) -> list[Figures]:

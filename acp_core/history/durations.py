@@ -20,9 +20,9 @@ from typing import ClassVar, NamedTuple
 from acp_core.files import atomic
 from acp_core.files.read_only import is_newer
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.history import forecast, library
+from acp_core.history import forecast
 from acp_core.history.forecast import Case, Forecast
-from acp_core.history.store import BadRecording, Store
+from acp_core.history.store import SUFFIX, BadRecording, Store, recording_files, recording_path
 from acp_core.model import Snapshot
 from acp_core.person import paths
 from acp_core.person.paths import key_of
@@ -104,9 +104,9 @@ class Durations:
     def read_recordings(self) -> None:
         """Take in the recordings of collaborations that were never read here."""
         with self._lock:
-            keys = [key for key in self._known() if not key.endswith(library.SUFFIX)]
-        read = {library.path(key).name for key in keys}
-        for place in library.places():
+            keys = [key for key in self._known() if not key.endswith(SUFFIX)]
+        read = {recording_path(key).name for key in keys}
+        for place in recording_files():
             if place.name not in read:
                 with contextlib.suppress(BadRecording, OSError, ValueError):
                     self._read_recording(place)
@@ -134,7 +134,7 @@ class Durations:
         """What all of them say together."""
         with self._lock:
             known = dict(self._known())
-        read = {library.path(key).name for key in known if not key.endswith(library.SUFFIX)}
+        read = {recording_path(key).name for key in known if not key.endswith(SUFFIX)}
         return Forecast(
             (each.protocol, each.cases) for key, each in known.items() if key not in read
         )
@@ -142,7 +142,7 @@ class Durations:
     def forget(self, key: str) -> None:
         """Forget what was learned of a collaboration and from its recording."""
         with self._lock:
-            for name in (key_of(key), library.path(key).name):
+            for name in (key_of(key), recording_path(key).name):
                 self._known().pop(name, None)
             self._write(self._known())
 

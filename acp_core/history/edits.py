@@ -16,11 +16,11 @@ from acp_core.model.past import TrackedFile
 from acp_core.protocols.contract import Collaboration
 
 if TYPE_CHECKING:
-    from acp_core.history.growing_log import GrowingLog
     from acp_core.history.schema import Version
-    from acp_core.history.store import Store
+    from acp_core.history.store import GrowingLog, Store
 
 RECORDED = "as recorded"
+
 _ROUNDED = timedelta(seconds=1)  # what an event's time may lie before the writing of a state file
 
 
@@ -63,14 +63,13 @@ class Edits:
     ) -> dict[Document, bool]:
         """Whether each of them holds something else than when its event was seen."""
         from acp_core.history import (
-            library,
-        )  # late: a fleet whose documents rest needs no recording
-        from acp_core.history.growing_log import GrowingLog
-        from acp_core.history.store import BadRecording
+            store as history_store,  # late: a fleet whose documents rest needs no recording
+        )
+        from acp_core.history.store import BadRecording, GrowingLog
 
         edited = dict.fromkeys(documents, False)
         try:
-            store = library.find(snapshot.key)
+            store = history_store.open_recording(snapshot.key)
         except BadRecording:
             return edited
         if store is None:

@@ -1,4 +1,4 @@
-"""What can be measured of a collaboration: each figure is defined here, and worked out here only.
+"""What can be measured of a collaboration: each figure is defined, worked out and worded here only.
 
 Lead time: from the first event to the last one where it is over, else to now. Time in a phase: the
 sum of its stays. A participant's turn: from the event that made it be waited for to its own event;
@@ -6,21 +6,32 @@ parked: the time between turns, while it takes part and is not waited for. Criti
 which only this participant was waited for; its share is that part of the lead time. Working time: the
 part of a span that lies in the working hours of the person who asks. What no data tells is None,
 shown as "not recorded", and never worked out from something else.
+
+`measured` gathers all that is known of one collaboration's course for whoever shows it: figures,
+chart, and what could be counted over time (findings as they were recorded, kept documents).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from statistics import median
+from typing import NamedTuple
 
 from acp_core.agents.state import RunnerState
-from acp_core.history import charged
-from acp_core.model import Snapshot, Status
+from acp_core.history import charged, chart
+from acp_core.history.chart import Chart, Level, Share
+from acp_core.history.forecast import forward
+from acp_core.history.moments import DOCUMENT, EVENT
+from acp_core.history.past import Past
+from acp_core.history.schema import Seen
+from acp_core.model import Snapshot, Status, format
 from acp_core.model.past import Count, PastTurn, Story, marks
 from acp_core.person.journal import Act
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 
 NOT_RECORDED = "not recorded"
 
@@ -342,4 +353,344 @@ def _person(name: str, lead: Span | None, found: Sequence[Metrics]) -> PersonTim
         share,
         took,
         any(each.has_hours for each in parts),
+    )
+
+
+NONE = "-"  # there is no such thing in this collaboration
+
+_LAST_ROUNDS = 5
+
+"""Rounds that are told one by one."""
+
+PEOPLE = ("participant", "turns", "median", "longest", "waiting for", "idle", "sole blocker")
+
+"""What `people` tells of each participant."""
+
+
+class Figure(NamedTuple):
+    """A row of figures: a value for each collaboration.
+
+    ``depth`` indents the title; a heading has no values.
+    """
+
+    title: str
+    values: tuple[str, ...] = ()
+    depth: int = 0
+
+    @property
+    def heading(self) -> bool:
+        """Whether it stands above others."""
+        return not self.values
+
+
+def summary_figures(each: Metrics) -> list[tuple[str, str]]:
+    """A collaboration as a whole: what was counted, and its value."""
+    found = [
+        ("status", each.status),
+        ("lead time", describe_span(each.lead)),
+        *([("uncertain", each.doubt)] if each.doubt else []),
+        ("events", str(each.events)),
+    ]
+    if each.rounds is not None or each.reviews:  # else its protocol knows none
+        found += [("review rounds", describe_number(each.rounds)), ("reviews", str(each.reviews))]
+    for what in dict.fromkeys(count.what for count in each.counts):
+        found.append((what, total(each.counts, what)))
+    errors, warnings = format.count(each.errors, "error"), format.count(each.warnings, "warning")
+    return [
+        *found,
+        ("findings now", f"{errors}, {warnings}"),
+        ("your acts", str(each.human_acts)),
+        ("retries of agents", describe_number(each.retries)),
+        ("tokens in / out", describe_tokens(each)),
+        ("cost", describe_cost(each)),
+    ]
+
+
+def people_figures(each: Metrics) -> list[tuple[str, ...]]:
+    """A row for each participant, with the columns of `PEOPLE`."""
+    return [
+        (
+            person.participant,
+            str(person.turns),
+            describe_seconds(person.median) if person.turns else NONE,
+            describe_seconds(person.longest) if person.turns else NONE,
+            describe_wait(person),
+            describe_span(person.parked),
+            figure_alone(person),
+        )
+        for person in each.people
+    ]
+
+
+def side_by_side(found: Sequence[Metrics]) -> list[Figure]:
+    """All figures, with a value for each collaboration."""
+    whole = [dict(summary_figures(each)) for each in found]
+    titles = list(dict.fromkeys(title for each in whole for title in each))
+    counted = [Figure(t, tuple(each.get(t, NONE) for each in whole), 1) for t in titles[2:]]
+    first = [Figure(t, tuple(each.get(t, NONE) for each in whole)) for t in titles[:2]]
+    return [
+        *first,
+        *[Figure("phases"), *_phase_figures(found)],
+        *[Figure("participants"), *_people_figures(found)],
+        *[Figure("counts"), *counted],
+    ]
+
+
+def _phase_figures(found: Sequence[Metrics]) -> list[Figure]:
+    rows: list[Figure] = []
+    labels = {p.phase: p.label for each in found for p in each.phases}
+    for name, label in labels.items():
+        phases = [next((p for p in each.phases if p.phase == name), None) for each in found]
+        rows.append(Figure(label, tuple(describe_span(p.total) if p else NONE for p in phases), 1))
+        if any(p and len(p.rounds) > 1 for p in phases):
+            rounds = [dict(p.rounds) if p else {} for p in phases]
+            rows += _rounds(rounds)
+    return rows
+
+
+def _rounds(rounds: Sequence[Mapping[int, Span | None]]) -> Iterator[Figure]:
+    """A row for each round; of many only for the last ones, and one for all before those."""
+    numbers = sorted({n for each in rounds for n in each})
+    early = numbers[:-_LAST_ROUNDS] if len(numbers) > _LAST_ROUNDS + 1 else []
+    if early:
+        values = tuple(_median([r[n] for n in early if n in r]) for r in rounds)
+        yield Figure(f"rounds {early[0]} to {early[-1]}, median / longest", values, 2)
+    for number_ in numbers[len(early) :]:
+        values = tuple(describe_span(r[number_]) if number_ in r else NONE for r in rounds)
+        yield Figure(f"round {number_}", values, 2)
+
+
+def _median(spans: Sequence[Span | None]) -> str:
+    known = [each.seconds for each in spans if each is not None]
+    if not known:
+        return NOT_RECORDED if spans else NONE
+    return f"{describe_seconds(median(known))} / {describe_seconds(max(known))}"
+
+
+def _people_figures(found: Sequence[Metrics]) -> list[Figure]:
+    rows: list[Figure] = []
+    for name in dict.fromkeys(p.participant for each in found for p in each.people):
+        people = [next((p for p in each.people if p.participant == name), None) for each in found]
+        rows += [
+            Figure(name, tuple(describe_turns(p) if p else NONE for p in people), 1),
+            Figure("turn, median / longest", tuple(_took(p) if p else NONE for p in people), 2),
+            Figure("waiting for", tuple(describe_wait(p) if p else NONE for p in people), 2),
+            Figure("idle", tuple(describe_span(p.parked) if p else NONE for p in people), 2),
+            Figure("sole blocker", tuple(figure_alone(p) if p else NONE for p in people), 2),
+        ]
+    return rows
+
+
+def describe_span(known: Span | None) -> str:
+    """How long something lasted."""
+    return NOT_RECORDED if known is None else format.long_span(known.seconds)
+
+
+def describe_wait(person: PersonTime) -> str:
+    """How long a participant was waited for; of a person with working hours, how much of it was in them."""
+    known, whole = person.total, describe_span(person.total)
+    if known is None or not person.has_hours or abs(known.working - known.seconds) < 1:
+        return whole
+    return f"{whole} ({format.hours_span(known.working)} in working hours)"
+
+
+def describe_seconds(known: float | None) -> str:
+    """A length of time."""
+    return NOT_RECORDED if known is None else format.long_span(known)
+
+
+def describe_number(known: int | None) -> str:
+    """A count of something."""
+    return NOT_RECORDED if known is None else str(known)
+
+
+def describe_tokens(each: Metrics) -> str:
+    """The tokens that went in and out."""
+    return f"{each.tokens[0]:,} / {each.tokens[1]:,}" if each.tokens else NOT_RECORDED
+
+
+def describe_cost(each: Metrics) -> str:
+    """US dollars; "~" where a part of them is an estimate; whose cost is not in it."""
+    if each.cost is None:
+        return NOT_RECORDED
+    known = f"{'~' if each.estimated else ''}${each.cost:.2f}"
+    return f"{known} (unknown: {', '.join(each.unpriced)})" if each.unpriced else known
+
+
+def describe_turns(person: PersonTime) -> str:
+    """How many a participant took."""
+    return format.count(person.turns, "turn") + (", has the turn now" if person.waiting else "")
+
+
+def figure_alone(person: PersonTime) -> str:
+    """For how long only this participant was waited for, and which part of the lead time that is."""
+    if person.critical is None or person.share is None:
+        return NOT_RECORDED
+    return f"{format.long_span(person.critical.seconds)}, {person.share:.0%} of the lead time"
+
+
+def _took(person: PersonTime) -> str:
+    if not person.turns:
+        return NONE
+    return f"{describe_seconds(person.median)} / {describe_seconds(person.longest)}"
+
+
+def total(counts: Sequence[Count], what: str) -> str:
+    """The sum, and of several reviews each in its order."""
+    values = [count.value for count in counts if count.what == what]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        missing = f"{len(values) - len(known)} {NOT_RECORDED}"
+        return f"{sum(known)}, {missing}" if known else NOT_RECORDED
+    return str(sum(known)) + (f" ({' + '.join(map(str, known))})" if len(known) > 1 else "")
+
+
+MOST = 300  # versions of documents, and events, that are counted; of more, some are left out evenly
+
+
+class Point(NamedTuple):
+    """From ``at`` on there were so many findings of each severity."""
+
+    at: datetime
+    errors: int
+    warnings: int
+
+
+class Change(NamedTuple):
+    """At ``at`` a count became another; None: there was nothing that told it."""
+
+    at: datetime
+    what: str
+    old: int | None
+    new: int | None
+
+
+def findings_over_time(observations: Iterable[Seen]) -> tuple[Point, ...]:
+    """A point for each change of the numbers; nothing where nothing was recorded."""
+    found: list[Point] = []
+    for reading in observations:
+        counted = Counter(each[1] for each in json.loads(reading.findings))
+        point = Point(datetime.fromtimestamp(reading.at, UTC), counted["error"], counted["warning"])
+        if not found or found[-1][1:] != point[1:]:
+            found.append(point)
+    return tuple(found)
+
+
+def counts_over_time(past: Past) -> tuple[Change, ...]:
+    """How the counts of a collaboration's story changed with its documents and events.
+
+    What a document says may count from an event on, such as the one that submits a review.
+
+    Only what was kept, committed or stands there can be counted: the versions of documents.
+
+    Raises:
+        BadRecording: the recording is damaged.
+    """
+    documents = [n for n, moment in enumerate(past.moments) if moment.kind == DOCUMENT]
+    first: dict[str, int] = {}
+    for place, moment in enumerate(past.moments):
+        if moment.kind == EVENT:
+            first.setdefault(moment.name, place)
+    told = {each.event for each in past.story.counts if each.event}
+    events = sorted(first[event] for event in told if event in first)
+    places = sorted({*_evenly(documents), *_evenly(events)})
+    found: list[Change] = []
+    before: Mapping[str, int | None] = {}
+    for place in places:
+        now = past.totals(place)
+        at = past.moments[place].time
+        for what, value in now.items():
+            if value != before.get(what):
+                found.append(Change(at, what, before.get(what), value))
+        before = now
+    return tuple(found)
+
+
+def _evenly(places: list[int]) -> list[int]:
+    """At most `MOST` of some places, the first and the last among them."""
+    if len(places) <= MOST:
+        return places
+    return [places[n * (len(places) - 1) // (MOST - 1)] for n in range(MOST)]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A collaboration's figures, and what they were worked out of.
+
+    ``findings`` is empty where none were recorded; ``counts`` tells changes of what is counted;
+    ``drawn`` is None where nothing has a time, or no chart was wanted.
+    """
+
+    snapshot: Snapshot
+    story: Story
+    metrics: Metrics
+    findings: tuple[Point, ...]
+    counts: tuple[Change, ...]
+    drawn: Chart | None
+
+
+def measured(
+    past: Past,
+    loops: Sequence[RunnerState],
+    acts: Sequence[Act],
+    now: datetime,
+    working: Working,
+    snapshot: Snapshot | None = None,
+    draws: bool = True,
+) -> Measured:
+    """Work out everything.
+
+    Args:
+        past: of the collaboration.
+        loops, acts, now, working: see `acp_core.history.metrics.measure`.
+        snapshot: as it is read now, where that is known better than ``past`` does.
+        draws: whether a chart is wanted: of a long past, that costs as much as all figures.
+
+    Raises:
+        BadRecording: the recording is damaged.
+    """
+    snapshot = snapshot or past.present
+    waits = [*past.story.turns, *_untold(snapshot, past.story.turns)]
+    steady, turns, doubt = forward(snapshot, waits)
+    story = past.story._replace(turns=turns)
+    metrics = replace(measure(steady, story, loops, acts, now, working), doubt=doubt)
+    findings = findings_over_time(charged.observations(past.observations, snapshot))
+    changes = counts_over_time(past)
+    counts = tuple(each for each in changes if charged.is_of_run(each.at, snapshot))
+    drawn = chart.of_snapshot(steady, turns, now) if draws else None
+    if drawn is not None:
+        drawn = replace(drawn, levels=levels(findings, counts), shares=shares(metrics), doubt=doubt)
+    return Measured(snapshot, story, metrics, findings, counts, drawn)
+
+
+def _untold(snapshot: Snapshot, turns: Sequence[PastTurn]) -> Iterator[PastTurn]:
+    """The turns that last now, and of which no event tells: they were assigned in a state."""
+    waiting = {turn.participant for turn in turns if turn.ended is None}
+    for turn in snapshot.turns:
+        if turn.participant not in waiting and turn.since is not None:
+            waiting.add(turn.participant)
+            yield PastTurn(
+                turn.participant, turn.since, None, None, None, "", snapshot.phase,
+                snapshot.round or 1,
+            )  # fmt: skip
+
+
+def levels(findings: Sequence[Point], counts: Sequence[Change]) -> tuple[Level, ...]:
+    """The numbers over time that are worth drawing: those that were not always nothing."""
+    found = [
+        Level("errors", tuple((point.at, point.errors) for point in findings), bad=True),
+        Level("warnings", tuple((point.at, point.warnings) for point in findings), bad=True),
+    ]
+    for what in dict.fromkeys(change.what for change in counts):
+        points = tuple((c.at, c.new) for c in counts if c.what == what and c.new is not None)
+        found.append(Level(what, points))
+    return tuple(level for level in found if level.most)
+
+
+def shares(metrics: Metrics) -> tuple[Share, ...]:
+    """Which part of the lead time each participant alone was waited for."""
+    return tuple(
+        Share(person.participant, person.share, f"sole blocker: {figure_alone(person)}")
+        for person in metrics.people
+        if person.share is not None
     )

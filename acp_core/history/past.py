@@ -19,8 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from acp_core.history import library
-from acp_core.history.growing_log import LineEnds
+from acp_core.history import store
 from acp_core.history.moments import (
     DOCUMENT,
     END_OF_SECOND,
@@ -32,7 +31,7 @@ from acp_core.history.moments import (
     moments,
 )
 from acp_core.history.schema import LoopChange, Seen, Span
-from acp_core.history.store import BadRecording, Store
+from acp_core.history.store import BadRecording, LineEnds, Store
 from acp_core.history.versions import (
     PRESENT,
     RECORDED,
@@ -245,7 +244,7 @@ class Past:
         tracked, past_log = present.tracked_files(), present.past_log()
         self._follows = frozenset(file.name for file in tracked if file.follows)
         present.close()
-        self._store: Store | None = library.find(self.key)
+        self._store: Store | None = store.open_recording(self.key)
         self._versions = Versions(tracked, self._store)
         if past_log is None:
             self._log = log_of(self.present.events, self._versions, exact=present.has_fractions)

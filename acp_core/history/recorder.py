@@ -207,10 +207,10 @@ class Recorder:
     def _done(self, first: bool, took: float) -> None:
         now = time.monotonic()
         if now >= self._prune_at:
-            from acp_core.history import library
+            from acp_core.history.store import prune_recordings
 
             self._prune_at = now + _PRUNE
-            library.prune(self.bounds, self._clock())
+            prune_recordings(self.bounds, self._clock())
         with self._news:
             self._busy = False
             self._news.notify_all()
@@ -251,8 +251,7 @@ class Recorder:
                 self._urgent[sight.key] = again
 
     def _store(self, key: str) -> Store:
-        from acp_core.history import library
-        from acp_core.history.store import Store
+        from acp_core.history.store import Store, recording_path
 
         store = self._stores.pop(key, None)
         if store is not None and not store.path.exists():  # it was thrown away
@@ -260,7 +259,7 @@ class Recorder:
             self._files.pop(key, None)
             store = None
         if store is None:
-            store = Store(library.path(key))
+            store = Store(recording_path(key))
         self._stores[key] = store
         while len(self._stores) > OPEN:
             self._stores.popitem(last=False)[1].close()

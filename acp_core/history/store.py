@@ -3,7 +3,10 @@
 Several processes may write the same recording at once: each transaction looks what is there
 before it adds anything, so that each version is kept once. Whoever is killed leaves a database
 that can be read: SQLite's write-ahead log sees to that. Trimmed, a recording loses old contents, and
-which there were is still known. Carried to another place, every row is checked, none is taken on trust.
+which there were is still known. Carried to another place, every row is checked, none is taken on
+trust. Each collaboration has one database below ``recordings`` in the user's state folder, named by
+the collaboration's real path. Which state of a log an event belongs to is known by where its line
+ends (`GrowingLog`); each look costs what is new.
 """
 
 from __future__ import annotations
@@ -11,18 +14,39 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.files import atomic
+from acp_core.files.journal import RESTARTED, UNREADABLE, Reader
+from acp_core.files.reading import Unreadable
 from acp_core.history import schema
-from acp_core.history.schema import TRIMMED, LoopChange, Observed, Seen, Span, Version
+from acp_core.history.schema import (
+    LARGEST_LOG,
+    TRIMMED,
+    Bounds,
+    LoopChange,
+    Observed,
+    Seen,
+    Span,
+    Version,
+)
+from acp_core.model import Event
 from acp_core.model.errors import Unusable
+from acp_core.person import paths
+from acp_core.person.paths import key_of
+
+if TYPE_CHECKING:
+    from acp_core.history.schema import Version
 
 BUSY = 20.0  # seconds for which a writer waits for others
+
 _LEVEL = 6  # of zlib
 
 
@@ -436,9 +460,13 @@ def _forget(db: sqlite3.Connection, most: int, before: float) -> int:
 
 
 LARGEST = 512 << 20  # bytes of one content
+
 _FETCHED = 200  # rows at once
+
 Row = tuple[Any, ...]
+
 _TEXT, _BYTES, _WHOLE, _REAL = str, bytes, int, (int, float)
+
 _TABLES: dict[str, tuple[tuple[str, Any], ...]] = {
     "file": (("id", _WHOLE), ("name", _BYTES), ("log", _WHOLE), ("document", _BYTES)),
     "content": (("digest", _BYTES), ("size", _WHOLE), ("packed", _BYTES)),
@@ -553,3 +581,207 @@ def _check_content(digest: bytes, size: int, packed: bytes) -> None:
         raise ValueError(f"a content is damaged: {error}") from None
     if len(data) != size or hashlib.sha256(data).digest() != digest:
         raise ValueError("a content does not match its digest")
+
+
+SUFFIX = ".recording"
+
+_DAY = 86_400.0
+
+_IN_USE = 3_600.0  # seconds since the last write within which a recording is never thrown away
+
+_WORD = re.compile(r"[^\w.\-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecording:
+    """A recording that is there: of which collaboration, how large, and when written last.
+
+    ``key`` is "" and ``problem`` says why where it cannot be read.
+    """
+
+    path: Path
+    key: str
+    name: str
+    size: int
+    written: float
+    problem: str = ""
+
+
+def recordings_folder() -> Path:
+    """Where all recordings lie; it need not exist."""
+    return paths.state_folder() / "recordings"
+
+
+def recording_path(key: str) -> Path:
+    """Where the recording of one collaboration (a path or URL) lies; it need not exist."""
+    name = key_of(key)
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
+    word = _WORD.sub("_", name.rstrip("/").rpartition("/")[2])[:40].strip(".")
+    return recordings_folder() / f"{word}-{digest}{SUFFIX}"
+
+
+def open_recording(key: str) -> Store | None:
+    """The recording of a collaboration, opened for reading; None where there is none.
+
+    Raises:
+        BadRecording: there is one, and it cannot be read.
+    """
+    try:
+        return Store(recording_path(key), read_only=True)
+    except NoRecording:
+        return None
+
+
+def recordings() -> list[StoredRecording]:
+    """All recordings, the one written last first."""
+    recordings = []
+    for place in recording_files():
+        with contextlib.suppress(FileNotFoundError):  # thrown away meanwhile
+            recordings.append(_describe_recording(place))
+    return sorted(recordings, key=lambda each: -each.written)
+
+
+def recording_files() -> list[Path]:
+    """The files of all recordings, in any order."""
+    try:
+        return [place for place in recordings_folder().iterdir() if place.suffix == SUFFIX]
+    except OSError:
+        return []
+
+
+def _describe_recording(place: Path) -> StoredRecording:
+    files = [each.stat() for each in _files_of(place) if each.exists()]
+    size = sum(each.st_size for each in files)
+    written = max((each.st_mtime for each in files), default=0.0)
+    try:
+        store = Store(place, read_only=True)
+    except BadRecording as error:
+        return StoredRecording(place, "", "", size, written, str(error))
+    try:
+        meta = store.meta()
+    except BadRecording as error:
+        return StoredRecording(place, "", "", size, written, str(error))
+    finally:
+        store.close()
+    return StoredRecording(place, meta.get("key", ""), meta.get("name", ""), size, written)
+
+
+def delete_recording(place: Path) -> None:
+    """Throw a recording away.
+
+    Raises:
+        OSError: it could not be removed.
+    """
+    for file in reversed(_files_of(place)):  # the database last: without it the others are nothing
+        file.unlink(missing_ok=True)
+
+
+def prune_recordings(bounds: Bounds, now: float | None = None) -> list[Path]:
+    """Throw away what is too old, then the oldest until the rest is small enough.
+
+    What was written within the last hour is kept in any case; of what is kept, old contents
+    go where they are too old, or too many.
+
+    Args:
+        bounds: how old and how large they may be.
+        now: the time in seconds since 1970; None for that of the clock.
+
+    Returns:
+        The recordings that were thrown away.
+    """
+    moment = time.time() if now is None else now
+    files: list[tuple[float, int, Path]] = []
+    with contextlib.suppress(OSError):
+        for place in recordings_folder().iterdir():
+            if place.suffix == SUFFIX:
+                with contextlib.suppress(OSError):
+                    found = [each.stat() for each in _files_of(place) if each.exists()]
+                    written = max(each.st_mtime for each in found)
+                    files.append((written, sum(each.st_size for each in found), place))
+    total = sum(size for _, size, _ in files)
+    gone = []
+    for written, size, place in sorted(files):
+        too_old = moment - written > bounds.days * _DAY
+        too_much = total > bounds.megabytes * 1e6
+        if moment - written > _IN_USE and (too_old or too_much):
+            with contextlib.suppress(OSError):
+                delete_recording(place)
+                gone.append(place)
+                total -= size
+        else:
+            with contextlib.suppress(BadRecording, OSError):
+                trim(place, int(bounds.megabytes * 1e6), moment - bounds.days * _DAY)
+    return gone
+
+
+def _files_of(place: Path) -> tuple[Path, ...]:
+    return place, Path(f"{os.fspath(place)}-wal"), Path(f"{os.fspath(place)}-shm")
+
+
+class LineEnds:
+    """Where the lines of a log end, and with them its events; fed with what is new.
+
+    Attributes:
+        size: bytes of the lines so far.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._ends: list[int] = []
+        self._texts: list[int] = []  # of lines that hold something
+
+    def add(self, data: bytes) -> None:
+        """Go on with whole lines; the last one may lack its newline where nothing follows."""
+        place = 0
+        while place < len(data):
+            newline = data.find(b"\n", place)
+            end = newline + 1 if newline >= 0 else len(data)
+            self._ends.append(self.size + end)
+            if data[place:end].strip():
+                self._texts.append(self.size + end)
+            place = end
+        self.size += len(data)
+
+    def of_event(self, events: Sequence[Event], number: int) -> int | None:
+        """Where the line of an event ends, its newline included; None where there is no such line.
+
+        Where the events do not know their lines, each line that holds something is one.
+        """
+        line_of = getattr(events, "line_of", None)
+        ends = self._texts if line_of is None else self._ends
+        place = number if line_of is None else line_of(number) - 1
+        return ends[place] if 0 <= place < len(ends) else None
+
+
+class GrowingLog:
+    """The log of one collaboration, look after look.
+
+    Args:
+        path: the log.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._reader = Reader(
+            path, max_line=LARGEST_LOG, max_lines=LARGEST_LOG, max_size=LARGEST_LOG
+        )
+        self._lines = LineEnds()
+
+    def read(self) -> None:
+        """Look once at what is new.
+
+        Raises:
+            Unreadable: it is missing, or may not be read.
+        """
+        poll = self._reader.poll(0.0)
+        if poll.change == UNREADABLE:
+            raise Unreadable(poll.reason)
+        if poll.change == RESTARTED:
+            self._lines = LineEnds()
+        for block in poll.blocks:
+            self._lines.add(block.data)
+
+    def end_of(self, events: Sequence[Event], number: int) -> int:
+        """Where the line of an event ends, its newline included; the log's end where none is known."""
+        end = self._lines.of_event(events, number)
+        return self._lines.size + len(self._reader.tail) if end is None else end

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from acp_core.agents import refused, registry
+from acp_core.agents import limits, registry
 from acp_core.agents.failures import Failure, FailureClass, failure_of
 from acp_core.agents.presets import Preset
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase, Run
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import Spec
 from acp_core.model.turn import Mode, TurnState
 
 _QUOTED = 5  # refusals that are quoted at most
@@ -320,7 +320,7 @@ class Attempts:
         """
         now, waits = self._clock(), self._session.state.waits + 1
         known = self._session.state.limit
-        wait = refused.next_try(failure, self._spec.wait_after(waits), now, known)
+        wait = limits.next_try(failure, self._spec.wait_after(waits), now, known)
         limited = failure.kind is FailureClass.LIMIT and wait.limit is not None
         often = "" if limited else f"the model service failed {waits} times in a row; "
         self._session.say(f"{often}{wait.said}")

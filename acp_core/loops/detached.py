@@ -12,8 +12,7 @@ from pathlib import Path
 from acp_core.agents import background
 from acp_core.agents.loop_directory import LoopDirectory, LoopRunning
 from acp_core.loops import parking, process
-from acp_core.loops.launch import LaunchError
-from acp_core.loops.spec import Spec, load
+from acp_core.loops.launch import LaunchError, Spec, load_spec
 
 
 def main() -> int:
@@ -28,7 +27,7 @@ def main() -> int:
 def _resume(where: str, why: str) -> int:
     """Go on with the loop that this process was before it was parked."""
     locks = parking.inherited()
-    spec = load(LoopDirectory(Path(where)))
+    spec = load_spec(LoopDirectory(Path(where)))
     if spec is None:
         return 2  # its place was removed: there is nothing to go on with
     try:

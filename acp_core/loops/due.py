@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from acp_core.history.schema import Bounds
-from acp_core.loops.launch import LaunchError, open_folder
-from acp_core.loops.recording import Keeping, recorded
+from acp_core.loops.launch import Keeping, LaunchError, open_folder, recorded
 from acp_core.model.clock import utc_now
 from acp_core.protocols.contract import Collaboration
 

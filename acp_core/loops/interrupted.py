@@ -13,9 +13,7 @@ from pathlib import Path
 from acp_core.agents import registry
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.loops import launch
-from acp_core.loops import spec as specs
-from acp_core.loops.launch import LaunchError
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import LaunchError, Spec
 from acp_core.model.text import clean_line
 
 
@@ -23,7 +21,7 @@ def interrupted() -> list[Spec]:
     """What loops of this account were asked to do that were interrupted, oldest first."""
     found = []
     for loop in registry.runners():
-        spec = specs.load(LoopDirectory(Path(loop.place))) if loop.died else None
+        spec = launch.load_spec(LoopDirectory(Path(loop.place))) if loop.died else None
         if spec is not None:
             found.append(replace(spec, goes_on=True))
     return found

@@ -1,35 +1,45 @@
-"""Starting loops that outlive whoever started them.
+"""What a loop is asked to do, and starting, recording and stopping loops that outlive whoever started them.
 
 `plan` works out everything that will be run, so that a person can look at it; `start` runs it, as
 a process of its own that no terminal and no dashboard can take down with it. A prompt names acp's
-commands so that they run where the program runs.
+commands so that they run where the program runs. The spec is kept beside the loop's state, so that
+it can be started again; its budgets may be changed by a person while it runs. A loop records what it
+sees, so that a collaboration has a history though nobody watched it; those that a person stops are
+recorded here: a parked one ends without running again.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
 from pathlib import Path
 
+from acp_core.agents import codec, limits, registry
 from acp_core.agents import program as agents_program
-from acp_core.agents import registry, spawn
-from acp_core.agents.conductor import Conductor
+from acp_core.agents.budgets import Cap
 from acp_core.agents.live import binding
-from acp_core.agents.loop_directory import place
-from acp_core.agents.presets import COMMANDS, Preset
-from acp_core.agents.program import Program, locate
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.loop_directory import LoopDirectory, place
+from acp_core.agents.presets import COMMANDS, Preset, PresetError, parse
+from acp_core.agents.processes import Stopped
+from acp_core.agents.program import Program, SpawnError, locate
+from acp_core.agents.registry import Conductor, find, runners
 from acp_core.agents.state import RunnerState
+from acp_core.files.reading import stamp
 from acp_core.files.secrets import mask_command
-from acp_core.loops.spec import Spec
+from acp_core.history.recorder import Recorder
+from acp_core.history.schema import Bounds
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError, NotStarted
 from acp_core.model.text import clean_name
-from acp_core.model.turn import Mode
+from acp_core.model.turn import Brief, Mode
+from acp_core.person import settings
 from acp_core.person.paths import key_of
 from acp_core.person.permissions import Permissions, Policy
 from acp_core.protocols import registry as protocols
@@ -37,7 +47,172 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.processes import LOOP
 
+_LONGEST_PAUSE = 300.0
+
+
+class Restart(str, Enum):
+    """When a program is run again for a turn that it did not take.
+
+    ``ON_FAILURE``: as often as the limit says. ``ALWAYS``: without a limit, and a program that
+    takes part alone also when it ended well. ``NEVER``: not at all.
+    """
+
+    NEVER = "never"
+    ON_FAILURE = "on-failure"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a loop is asked to do.
+
+    Attributes:
+        folder: the collaboration: a real path or a URL.
+        participant: whose turns are taken.
+        name: the preset's name; ``preset`` the preset itself, as a table.
+        program: the program's absolute path; ``version`` what it said when it was asked.
+        model: which model, "" for the program's own choice.
+        workdir: where the program runs.
+        mode: how it takes part.
+        restart: when it is run again.
+        retries: how often at most for one turn, after the first run.
+        pause: seconds before the first of those; each further pause is longer.
+        turn_limit: seconds that a turn may take, None for no limit.
+        deadline: when the loop ends whatever happened, None for never.
+        interval: seconds between two looks while it waits.
+        linger: seconds that a program may go on after all was done.
+        caps: how much its programs may take.
+        once: a program of its own for each attempt, although it could hold a live session.
+        permissions: the policy for what its live session asks; "" for that of the settings.
+        leave: end the loop where it would otherwise give up and wait for a person.
+        goes_on: an interrupted loop is started again: what it waited for, it waits for still.
+    """
+
+    folder: str
+    participant: str
+    name: str = "command"
+    preset: dict[str, object] = field(default_factory=dict)
+    program: str = ""
+    version: str = ""
+    model: str = ""
+    workdir: str = ""
+    mode: Mode = Mode.TURN
+    restart: Restart = Restart.ON_FAILURE
+    retries: int = 3
+    pause: float = limits.FIRST_PAUSE
+    turn_limit: float | None = None
+    deadline: datetime | None = None
+    interval: float = 1.0
+    linger: float = 60.0
+    leave: bool = False
+    caps: tuple[Cap, ...] = ()
+    once: bool = False
+    permissions: str = ""
+    goes_on: bool = False
+
+    def resolved(self) -> Preset:
+        """The preset.
+
+        Raises:
+            PresetError: it is not what it should be.
+        """
+        return parse(self.name, self.preset)
+
+    def chosen(self) -> Program:
+        """The program, as it is run.
+
+        Raises:
+            PresetError: its preset is not what it should be.
+        """
+        preset = self.resolved()
+        why = self.not_live(preset) if preset.live else ""
+        return Program(
+            preset,
+            self.folder,
+            self.workdir,
+            self.program,
+            self.model,
+            self.version,
+            live=bool(preset.live) and not why,
+            not_live=why,
+        )
+
+    def live(self, preset: Preset) -> str:
+        """Whether turns are taken in a live session, as `Saved` says it."""
+        if not preset.live:
+            return ""
+        why = self.not_live(preset)
+        return f"no: {why}" if why else "yes"
+
+    def not_live(self, preset: Preset) -> str:
+        """Why turns are not taken in a live session, for a program that could; "" where they are."""
+        if self.mode is not Mode.TURN and not self.once:
+            return f"not possible with mode {self.mode.value!r}"
+        return binding.missing(preset, self.workdir, self.model, once=self.once)
+
+    def brief(self, place: LoopDirectory, commands: str) -> Brief:
+        """What every prompt of this loop is made for."""
+        return Brief(mode=self.mode, commands=commands, drafts=str(place.drafts))
+
+    @property
+    def attempts(self) -> int:
+        """How many runs a turn gets at most; 0 for as many as it needs."""
+        if self.restart is Restart.ALWAYS:
+            return 0
+        return 1 if self.restart is Restart.NEVER else 1 + max(0, self.retries)
+
+    def pause_after(self, attempt: int) -> float:
+        """Seconds between a run that failed and the next."""
+        return limits.pause_after(attempt, self.pause, _LONGEST_PAUSE)
+
+    def wait_after(self, waits: int) -> float:
+        """Seconds until a model service is tried again that failed so many times in a row."""
+        return limits.pause_after(waits, self.pause)
+
+
+def save_spec(spec: Spec, place: LoopDirectory) -> None:
+    """Keep a spec in the loop's place.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    codec.write(place.spec, spec)
+
+
+def load_spec(place: LoopDirectory) -> Spec | None:
+    """The spec that is kept in a loop's place; None where there is none that can be used."""
+    try:
+        spec = codec.read(Spec, place.spec)
+        spec.resolved()
+    except (codec.CodecError, PresetError):
+        return None
+    return spec
+
+
+def caps_in(where: LoopDirectory, spec: Spec) -> Callable[[], tuple[Cap, ...]]:
+    """What gives the caps of a loop as they are now; its spec is read again when it changes.
+
+    Args:
+        where: the loop's place.
+        spec: what the loop was asked to do.
+    """
+    seen: object = None
+    caps = spec.caps
+
+    def read() -> tuple[Cap, ...]:
+        nonlocal seen, caps
+        found = stamp(where.spec)
+        if found != seen:
+            seen = found
+            saved = load_spec(where)
+            caps = saved.caps if saved else caps
+        return caps
+
+    return read
+
+
 _READING = ("next", "wait", "validate")
+
 _SCRIPTS = {
     "append": "append_event.py",
     "next": "next_action.py",
@@ -177,7 +352,7 @@ def plan(
     except AcpError as error:
         return Plan(spec, refused=str(error))
     if ask_version:
-        spec = replace(spec, version=spawn.version(spec.program, preset.version_args))
+        spec = replace(spec, version=agents_program.version(spec.program, preset.version_args))
     plan = Plan(
         spec,
         command=mask_command(command),
@@ -347,3 +522,113 @@ def conductor(spec: Spec) -> Conductor:
     """The loop of a participant, running or not."""
     who = spec.participant
     return Conductor(spec.folder, who, LOOP.module, f"{who}: the loop")
+
+
+_log = logging.getLogger(__name__)
+
+
+def recorded() -> Bounds:
+    """What is recorded; nothing where the settings cannot be read."""
+    try:
+        return Bounds.of(settings.load().recording)
+    except settings.SettingsError:
+        return Bounds(on=False)
+
+
+def keep_loops(folder: str) -> None:
+    """Keep how the loops of a collaboration stand now. Nothing where that is not possible."""
+    bounds = recorded()
+    if not bounds.on:
+        return
+    try:
+        collaboration = open_folder(folder)
+    except LaunchError:  # it is away
+        return
+    recorder, now = Recorder("loop", bounds), utc_now()
+    try:
+        snapshot = collaboration.refresh(now)
+        recorder.saw(snapshot, collaboration.tracked_files, tuple(runners(folder)), now)
+        recorder.flush()
+    except Exception:  # a fault of ours must not undo what was done
+        _log.info("the loops of %s were not recorded", folder, exc_info=True)
+    finally:
+        recorder.close()
+        collaboration.close()
+
+
+class Keeping:
+    """Keeps the versions that stand there whenever the loop looks; see `acp_core.history`.
+
+    Nothing that fails here ends or delays a turn; it is said once.
+
+    Args:
+        collaboration: Where the loop takes turns.
+        key: Its place: a real path or a URL.
+        participant: Whose loop it is.
+        bounds: Whether anything is recorded, and how much.
+        say: Writes a line to the loop's log.
+    """
+
+    def __init__(
+        self,
+        collaboration: Collaboration,
+        key: str,
+        participant: str,
+        bounds: Bounds,
+        say: Callable[[str], None],
+    ) -> None:
+        self._collaboration = collaboration
+        self._key, self._participant = key, participant
+        self._on = bounds.on
+        self._recorder = Recorder("loop", bounds)
+        self._say = say
+        self._problem = ""
+
+    def record(self, now: datetime) -> None:
+        """Keep what is new."""
+        if not self._on:
+            return
+        try:
+            snapshot = self._collaboration.refresh(now)
+            loop = find(self._key, self._participant)
+            loops = (loop,) if loop is not None else ()
+            self._recorder.saw(snapshot, self._collaboration.tracked_files, loops, now)
+            problem = self._recorder.problem
+        except Exception as error:  # a fault of ours must not end a collaboration
+            problem = f"{type(error).__name__}: {error}"
+        if problem and problem != self._problem:
+            self._say(f"not recorded: {problem}")
+        self._problem = problem
+
+    def close(self) -> None:
+        """Keep what was seen last."""
+        self._recorder.flush()
+        self._recorder.close()
+
+
+def stop_loops(loops: Iterable[RunnerState]) -> list[Stopped]:
+    """Stop several loops at once, with their programs; what came of each, in the same order.
+
+    A loop that is parked ends without being started again, so that what it would record is
+    recorded for it.
+    """
+    wanted = list(loops)
+    stopped = registry.stop_all(wanted)
+    for folder in dict.fromkeys(loop.folder for loop in wanted if not loop.account):
+        keep_loops(folder)
+    return [_left(*each) for each in zip(wanted, stopped, strict=True)]
+
+
+def _left(loop: RunnerState, stopped: Stopped) -> Stopped:
+    """Let others act for the participant of a loop that was stopped, and say where they cannot yet."""
+    if not stopped.done or loop.account:
+        return stopped
+    try:
+        collaboration = open_folder(loop.folder)
+    except LaunchError:  # it is not there any more
+        return stopped
+    try:
+        trouble = collaboration.leave(loop.participant)
+    finally:
+        collaboration.close()
+    return Stopped(True, f"{stopped.sentence}; {trouble}") if trouble else stopped

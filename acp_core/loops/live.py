@@ -14,15 +14,12 @@ from pathlib import Path
 from acp_core.agents import permissions
 from acp_core.agents.live import policy, runner
 from acp_core.agents.live.binding import in_force
-from acp_core.agents.live.gate import Judge, Judged
-from acp_core.agents.live.policy import Scope
+from acp_core.agents.live.policy import Judge, Judged, Scope
 from acp_core.agents.live.requests import PermissionRequest
-from acp_core.agents.live.state import Order
+from acp_core.agents.live.turn import Order
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.loops import launch
-from acp_core.loops import spec as specs
-from acp_core.loops.launch import open_folder
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import Spec, open_folder
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
 from acp_core.model.turn import Brief, TurnState
@@ -66,7 +63,7 @@ def judge_of(order: Order) -> Judge:
     where = LoopDirectory(Path(order.place))
 
     def judge(request: PermissionRequest) -> Judged:
-        spec = specs.load(where)
+        spec = launch.load_spec(where)
         if spec is None:
             why = "the settings of this loop cannot be read"
             return Judged(policy.Decision(Verdict.ASK, why))

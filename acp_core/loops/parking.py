@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from acp_core.agents import background, codec
-from acp_core.agents.ending import NAME
 from acp_core.agents.loop_directory import LoopDirectory
+from acp_core.agents.processes import PARKED_NAME
 from acp_core.agents.session_lock import Locks
 from acp_core.files import claims
 from acp_core.files.claims import Process
@@ -177,7 +177,7 @@ def become_shell(line: Line, where: LoopDirectory, locks: Locks) -> NoReturn:
         os.dup2(fd, to)
     script = _WAIT % (LOST, line.rank // _AT_A_TIME)
     resume = [sys.executable, "-P", "-m", LOOP.module, RESUME, str(where.folder)]
-    os.execv(program, ["sh", "-c", script, NAME, *resume])
+    os.execv(program, ["sh", "-c", script, PARKED_NAME, *resume])
 
 
 def inherited() -> Locks:

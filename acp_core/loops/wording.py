@@ -1,13 +1,16 @@
-"""What a participant's loop is doing, in words, for whoever shows it.
+"""What a participant's loop is doing, in words, and whether anything runs a collaboration.
 
-Plain text; what it costs to import is next to nothing.
+Plain text; what it costs to import is next to nothing: screens ask at every change.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from acp_core.loops.acts.names import LAUNCH, NAMES
+from acp_core.model import Action, Intent, Snapshot, SourceState, Status
 from acp_core.model.format import span
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ _PHASES = {
     "done": "done",
     "stopped": "stopped",
 }
+
 _FAILURES = {
     "limit": "limit reached",
     "service": "service trouble",
@@ -30,6 +34,7 @@ _FAILURES = {
     "context": "out of context",
     "credit": "no credit",
 }
+
 GOOD, BAD, REST = "good", "bad", "rest"
 
 
@@ -134,3 +139,22 @@ def short(number: int) -> str:
     if number < 1_000_000:
         return f"{number / 1_000:.1f}k" if number < 10_000 else f"{number // 1_000}k"
     return f"{number / 1_000_000:.1f}M"
+
+
+IDLE = "acp runs no agent here"
+"""What is said of a collaboration that goes on only if somebody acts by hand."""
+
+
+def is_idle(snapshot: Snapshot) -> bool:
+    """Whether no process at work is known here, though an agent is waited for, or nobody."""
+    people = {each.id for each in snapshot.participants if each.kind == "human"}
+    by_hand = snapshot.turns and all(turn.participant in people for turn in snapshot.turns)
+    live = snapshot.status is Status.ACTIVE and snapshot.source.state is SourceState.LIVE
+    return live and not snapshot.runners and not by_hand
+
+
+def starting_act(offered: Iterable[Action]) -> Action | None:
+    """The act that starts what runs it: loops where the collaboration has turns, else the first one."""
+    names = NAMES - {LAUNCH}
+    starts = [each for each in offered if each.intent is Intent.START and each.name not in names]
+    return next((each for each in starts if each.name == LAUNCH), next(iter(starts), None))

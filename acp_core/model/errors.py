@@ -12,9 +12,7 @@ library only.
     * SettingsError
     * SetupError
     * Unfit
-    * WaysError
-    * WrongRule
-    * WrongView
+    * WrongValue
   * NetworkError
     * AgentError
     * CannotListen

@@ -21,13 +21,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from pathlib import Path
+from typing import Any
 
 from acp_core.files import atomic
 from acp_core.model import Need, Snapshot, Status
-from acp_core.model.errors import InvalidInput
 from acp_core.model.format import names_in, need_case, sentence_case
 from acp_core.model.text import clean_line
 from acp_core.person import paths
+from acp_core.person.kinds import IS_SWITCH, check_fields, check_one_of, check_that
 
 KINDS = ("stuck", "blocked", "need", "completed")
 """Stuck: a cause keeps it from going on; blocked: somebody said so; need: anything else that
@@ -256,81 +257,39 @@ class Ways:
 USUAL = ("stuck", "blocked", "need")
 
 
-class WaysError(InvalidInput, ValueError):
-    """The table is not what it should be: ``where`` in it, and what is needed."""
-
-    def __init__(self, where: str, needed: str) -> None:
-        super().__init__(f"{where}: {needed} is needed")
-        self.where, self.needed = where, needed
+def parse(table: Mapping[str, Any]) -> Ways:
+    """The ways that a table names, which `CHECK` found right."""
+    return Ways(**{**table, "command": tuple(table.get("command", ()))})
 
 
-def parse(table: Mapping[str, object]) -> Ways:
-    """The ways that a table names.
-
-    Raises:
-        WaysError: something in it is not what it should be.
-    """
-    values: dict[str, object] = {}
-    for name, value in table.items():
-        check = _CHECKS.get(name)
-        if check is None:
-            raise WaysError(name, f"one of {', '.join(_CHECKS)}")
-        values[name] = check(value, name)
-    return Ways(**values)  # type: ignore[arg-type]
+def _are_words(value: object) -> bool:
+    words = value if isinstance(value, list) else [0]
+    return all(isinstance(word, str) and "\0" not in word for word in words)
 
 
-def _switch(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise WaysError(where, "true or false")
-    return value
+def _is_address(value: object) -> bool:
+    return isinstance(value, str) and (not value or bool(re.match(r"https?://[^/\s]", value)))
 
 
-def _terminal(value: object, where: str) -> str:
-    if value not in TERMINALS:
-        raise WaysError(where, f"one of {', '.join(TERMINALS)}")
-    return str(value)
-
-
-def _words(value: object, where: str) -> tuple[str, ...]:
-    words = value if isinstance(value, list) else None
-    if words is None or not all(isinstance(word, str) and "\0" not in word for word in words):
-        raise WaysError(where, "a list of texts: a program and its arguments")
-    return tuple(words)
-
-
-def _address(value: object, where: str) -> str:
-    if not isinstance(value, str) or (value and not re.match(r"https?://[^/\s]", value)):
-        raise WaysError(where, "an address that begins with https:// or http://")
-    return value
-
-
-def _hours(value: object, where: str) -> str:
-    from datetime import time
-
+def _are_hours(value: object) -> bool:
     try:
         is_quiet(value if isinstance(value, str) else "-", time())
     except ValueError:
-        raise WaysError(where, 'two times with a dash between them ("22:00-07:00")') from None
-    return str(value)
+        return False
+    return True
 
 
-def _kinds(value: object, where: str) -> dict[str, bool]:
-    if not isinstance(value, dict):
-        raise WaysError(where, "a table")
-    for name in value:
-        if name not in KINDS:
-            raise WaysError(f"{where}.{name}", f"one of {', '.join(KINDS)}")
-    return {name: _switch(chosen, f"{where}.{name}") for name, chosen in value.items()}
-
-
-_CHECKS = {
-    "terminal": _terminal,
-    "desktop": _switch,
-    "command": _words,
-    "webhook": _address,
-    "quiet": _hours,
-    "kinds": _kinds,
-}
+CHECK = check_fields(
+    {
+        "terminal": check_one_of(TERMINALS),
+        "desktop": IS_SWITCH,
+        "command": check_that(_are_words, "a list of texts: a program and its arguments"),
+        "webhook": check_that(_is_address, "an address that begins with https:// or http://"),
+        "quiet": check_that(_are_hours, 'two times with a dash between them ("22:00-07:00")'),
+        "kinds": check_fields(dict.fromkeys(KINDS, IS_SWITCH)),
+    }
+)
+"""Of the table ``[notify]``."""
 
 
 def desktop_command(title: str, text: str) -> tuple[str, ...]:

@@ -10,8 +10,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-from acp_core.model.errors import InvalidInput
+from acp_core.person.kinds import (
+    WrongValue,
+    check_below,
+    check_fields,
+    check_list,
+    check_one_of,
+    check_that,
+)
 
 
 class Verdict(str, Enum):
@@ -39,15 +47,6 @@ class Policy(str, Enum):
 ANY = "*"
 """As the last word of a rule's command: whatever follows."""
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "env", "sudo", "xargs", "eval"})
-
-
-class WrongRule(InvalidInput):
-    """A rule cannot be used: ``where`` below ``[permissions]``, and what is ``needed`` there."""
-
-    def __init__(self, where: str, needed: str) -> None:
-        super().__init__(f"{where}: {needed}")
-        self.where = where
-        self.needed = needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,65 +79,60 @@ class Permissions:
     rules: tuple[Rule, ...] = ()
 
 
-def parse(table: Mapping[str, object]) -> Permissions:
-    """What ``[permissions]`` says.
+def parse(table: Mapping[str, Any]) -> Permissions:
+    """What ``[permissions]`` says, which `CHECK` found right.
 
     Raises:
-        WrongRule: something in it is not what it should be.
+        WrongValue: there is no such policy.
     """
-    unknown = sorted(set(table) - {"policy", "rules"})
-    if unknown:
-        raise WrongRule(f".{unknown[0]}", "one of policy, rules")
-    rules = table.get("rules", [])
-    if not isinstance(rules, list):
-        raise WrongRule(".rules", "a list of tables")
-    return Permissions(
-        policy_of(table.get("policy", Policy.ASK.value)),
-        tuple(_rule(f".rules[{number}]", each) for number, each in enumerate(rules)),
-    )
+    policy = policy_of(table.get("policy", Policy.ASK.value))
+    return Permissions(policy, tuple(map(_rule, table.get("rules", []))))
 
 
 def policy_of(value: object) -> Policy:
     """The policy of a name.
 
     Raises:
-        WrongRule: there is none.
+        WrongValue: there is none.
     """
-    try:
-        return Policy(value)
-    except ValueError:
-        raise WrongRule(".policy", f"one of {', '.join(Policy)}") from None
+    check_below(_POLICY, value, ".policy")
+    return Policy(value)
 
 
-def _rule(where: str, value: object) -> Rule:
-    if not isinstance(value, dict):
-        raise WrongRule(where, "a table")
-    for name, text in value.items():
-        if name not in ("verdict", "kind", "path", "command"):
-            raise WrongRule(f"{where}.{name}", "one of verdict, kind, path, command")
-        if not isinstance(text, str) or not text.strip():
-            raise WrongRule(f"{where}.{name}", "a text in quotes")
-    try:
-        verdict = Verdict(value.get("verdict"))
-    except ValueError:
-        raise WrongRule(f"{where}.verdict", f"one of {', '.join(Verdict)}") from None
+def _rule(value: Mapping[str, str]) -> Rule:
     path = os.path.expanduser(value.get("path", ""))
-    if path and (not os.path.isabs(path) or "\0" in path):
-        raise WrongRule(f"{where}.path", "an absolute path, or one that begins with ~/")
     words = tuple(value.get("command", "").split())
-    rule = Rule(verdict, value.get("kind", ""), path and os.path.realpath(path), words)
+    real = path and os.path.realpath(path)
+    return Rule(Verdict(value["verdict"]), value.get("kind", ""), real, words)
+
+
+def _check_rule(value: Any) -> None:
+    check_fields(dict.fromkeys(("verdict", "kind", "path", "command"), _WORDS))(value)
+    check_below(_VERDICT, value.get("verdict"), ".verdict")
+    if path := os.path.expanduser(value.get("path", "")):
+        check_below(_PATH, path, ".path")
     if len(value) < 2:
-        raise WrongRule(where, "kind, path or command besides the verdict")
-    if verdict is Verdict.ALLOW:
-        _check_allowing(where, rule)
-    return rule
+        raise WrongValue("", "kind, path or command besides the verdict")
+    if value["verdict"] == Verdict.ALLOW.value:
+        _check_allowing(_rule(value))
 
 
-def _check_allowing(where: str, rule: Rule) -> None:
+def _check_allowing(rule: Rule) -> None:
     """What is allowed for ever must be narrow: a kind is what a program calls it, not what it does."""
     if bool(rule.path) == bool(rule.command):
-        raise WrongRule(where, "either path or command, to allow it")
+        raise WrongValue("", "either path or command, to allow it")
     if not rule.command or rule.command[-1] != ANY:
         return
     if len(rule.command) < 3 or os.path.basename(rule.command[0]) in _SHELLS:
-        raise WrongRule(f"{where}.command", f"more words of the command before {ANY}, to allow it")
+        raise WrongValue(".command", f"more words of the command before {ANY}, to allow it")
+
+
+_WORDS = check_that(lambda value: isinstance(value, str) and value.strip(), "a text in quotes")
+_PATH = check_that(
+    lambda path: os.path.isabs(path) and "\0" not in path,
+    "an absolute path, or one that begins with ~/",
+)
+_POLICY = check_one_of(each.value for each in Policy)
+_VERDICT = check_one_of(each.value for each in Verdict)
+CHECK = check_fields({"policy": _POLICY, "rules": check_list(_check_rule, "a list of tables")})
+"""Of the table ``[permissions]``."""

@@ -1,14 +1,19 @@
-"""A person's settings, read from ``config.toml`` in the user's configuration folder.
+"""A person's settings, read from ``config.toml`` in the user's configuration folder, and the hours that they set.
 
-They are needed before the first picture: this imports nothing that is slow.
+Each setting stands once, in `Settings`: its name, its kind, its default and what it is for. They are
+needed before the first picture: this imports nothing that is slow. Working time tells nights and
+weekends apart from waiting.
 """
 
 from __future__ import annotations
 
 import re
+import time as system
 import tomllib
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime, time, tzinfo
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +21,22 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import InvalidInput
 from acp_core.model.text import clean_line
 from acp_core.person import paths as places
+from acp_core.person.kinds import (
+    ARE_TEXTS,
+    IS_SWITCH,
+    IS_TEXT,
+    Check,
+    WrongValue,
+    check_fields,
+    check_list,
+    check_one_of,
+    check_read,
+    check_table,
+    check_that,
+)
 
 FILE = "config.toml"
+
 LARGEST = 1 << 20  # bytes of the file
 
 
@@ -25,268 +44,240 @@ class SettingsError(InvalidInput):
     """The settings cannot be used; the message is one line: file, key, and what is wrong."""
 
 
-class _Wrong(ValueError):
-    """A value is not of its kind: where below the setting, and what is needed."""
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+USUAL_HOURS = "09:00-18:00"
+USUAL_DAYS = "mon-fri"
 
 
-def _text(value: object) -> None:
-    if not isinstance(value, str):
-        raise _Wrong("", "a text in quotes")
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Working hours: from ``begin`` to ``end`` on ``days`` (0: Monday), in a time zone.
+
+    ``zone`` None: this machine's. ``chosen`` says whether the person set them: figures show working
+    time only then.
+    """
+
+    begin: time = time(9)
+    end: time = time(18)
+    days: frozenset[int] = frozenset(range(5))
+    zone: tzinfo | None = None
+    chosen: bool = False
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str], zone: tzinfo | None = None) -> Working:
+        """As the settings' ``[working]`` table says: ``hours`` and ``days``.
+
+        Raises:
+            ValueError: one of them is not what it should be; the message says how it is written.
+        """
+        begin, end = working_times(settings.get("hours", USUAL_HOURS))
+        return cls(
+            begin, end, working_days(settings.get("days", USUAL_DAYS)), zone, chosen=bool(settings)
+        )
+
+    def seconds(self, start: datetime, end: datetime) -> float:
+        """How many seconds of working time lie between two times (aware)."""
+        first, last = start.astimezone(UTC), end.astimezone(UTC)
+        if last <= first:
+            return 0.0
+        here = (system.timezone, system.tzname) if self.zone is None else None
+        total = 0.0
+        # A day of the zone begins at most a day before or after that of UTC.
+        for day in range(first.toordinal() - 1, last.toordinal() + 2):
+            if (day - 1) % 7 not in self.days:
+                continue
+            hours = _hours_of(day, self.begin, self.end, self.zone, here)
+            if hours is not None and hours[0] < last and hours[1] > first:
+                total += (min(hours[1], last) - max(hours[0], first)).total_seconds()
+        return total
 
 
-def _switch(value: object) -> None:
-    if not isinstance(value, bool):
-        raise _Wrong("", "true or false")
+@lru_cache(maxsize=1_000)  # a long log asks for the same few days again and again
+def _hours_of(
+    day: int, begin: time, end: time, zone: tzinfo | None, here: object
+) -> tuple[datetime, datetime] | None:
+    """When a clock of the zone showed two times on a day; None on a day that no calendar has.
+
+    ``here`` tells this machine's zones apart, where it is that one.
+    """
+    try:
+        shown = (datetime.combine(date.fromordinal(day), each, zone) for each in (begin, end))
+        first, last = (each.astimezone(UTC) for each in shown)  # without a zone: this machine's
+    except (OverflowError, ValueError):
+        return None
+    return first, last
 
 
-def _texts(value: object) -> None:
-    if not isinstance(value, list):
-        raise _Wrong("", "a list of texts")
-    for place, item in enumerate(value):
-        if not isinstance(item, str):
-            raise _Wrong(f"[{place}]", "a text in quotes")
+def working_times(text: str) -> tuple[time, time]:
+    """``09:00-18:00``.
+
+    Raises:
+        ValueError: it is not written like that.
+    """
+    begin, dash, end = text.partition("-")
+    try:
+        first, last = time.fromisoformat(begin.strip()), time.fromisoformat(end.strip())
+    except ValueError:
+        dash = ""
+        first = last = time()
+    if not dash or first >= last:
+        raise ValueError('two times with a dash between them, the earlier first ("09:00-18:00")')
+    return first, last
 
 
-def _table(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table of texts")
-    for name, item in value.items():
-        if not isinstance(item, str):
-            raise _Wrong(f".{name}", "a text in quotes")
+def working_days(text: str) -> frozenset[int]:
+    """``mon-fri``, or days with commas between them.
+
+    Raises:
+        ValueError: it is not written like that.
+    """
+    found: set[int] = set()
+    for part in text.lower().split(","):
+        first, dash, last = part.strip().partition("-")
+        if first not in DAYS or (last if dash else first) not in DAYS:
+            raise ValueError('days such as "mon-fri" or "mon,wed,fri"')
+        begin, end = DAYS.index(first), DAYS.index(last or first)
+        found.update(range(begin, (end if end >= begin else end + 7) + 1))
+    return frozenset(day % 7 for day in found)
 
 
-def _tables(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table of tables")
-    for name, item in value.items():
-        if not isinstance(item, dict):
-            raise _Wrong(f".{name}", "a table")
-
-
-BUDGETS = ("turn", "participant", "collaboration", "day")
 _AMOUNT = re.compile(r"(?!0*(?:\.0*)?[a-zA-Z])\d{1,9}(?:\.\d{1,6})?[kM]?(?:usd|tokens?)")
-LOOPS = ("retries", "pause", "turn_minutes", "minutes")
-
-
-def _loops(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if name not in LOOPS:
-            raise _Wrong(f".{name}", f"one of {', '.join(LOOPS)}")
-        number = isinstance(item, int | float) and not isinstance(item, bool)
-        if not number or not 0 <= item < 1e6:
-            raise _Wrong(f".{name}", "a number that is not negative")
-
-
-def _budgets(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if name not in BUDGETS:
-            raise _Wrong(f".{name}", f"one of {', '.join(BUDGETS)}")
-        words = item.replace(",", " ").split() if isinstance(item, str) else []
-        if not words or not all(map(_AMOUNT.fullmatch, words)):
-            raise _Wrong(f".{name}", 'amounts such as "2.50usd" or "5usd, 500ktokens"')
-
-
-def _recording(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if name == "on":
-            if not isinstance(item, bool):
-                raise _Wrong(".on", "true or false")
-        elif name not in ("days", "megabytes"):
-            raise _Wrong(f".{name}", "one of on, days, megabytes")
-        elif isinstance(item, bool) or not isinstance(item, int | float) or not 0 < item < 1e9:
-            raise _Wrong(f".{name}", "a number above zero")
-
-
-def _working(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    from acp_core.person import working_hours as working
-
-    checks = {"hours": working.hours, "days": working.days}
-    for name, item in value.items():
-        if name not in checks:
-            raise _Wrong(f".{name}", "one of hours, days")
-        try:
-            checks[name](item if isinstance(item, str) else "")
-        except ValueError as error:
-            raise _Wrong(f".{name}", str(error)) from None
-
-
-def _notify(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    from acp_core.person import notices
-
-    try:
-        notices.parse(value)
-    except notices.WaysError as error:
-        raise _Wrong(f".{error.where}", error.needed) from None
-
-
-def _permissions(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    from acp_core.person import permissions
-
-    try:
-        permissions.parse(value)
-    except permissions.WrongRule as error:
-        raise _Wrong(error.where, error.needed) from None
-
-
-def _fleet(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    from acp_core.person import views
-
-    try:
-        views.parse(value)
-    except views.WrongView as error:
-        raise _Wrong(error.where, error.needed) from None
-
 
 REQUESTS = ("start", "stop", "nudge", "take", "decide", "permit")
 """What a person can let other hosts ask of this one."""
 
 
+def _number(value: object) -> float:
+    """The number; one below every bound where it is none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else -1.0
+
+
+def _are_amounts(value: object) -> bool:
+    words = value.replace(",", " ").split() if isinstance(value, str) else []
+    return bool(words) and all(map(_AMOUNT.fullmatch, words))
+
+
+def _agent(value: Any) -> None:
+    if isinstance(value, str):
+        return
+    fields = {"link": IS_TEXT, "token": IS_TEXT}
+    check_fields(fields, "a link in quotes, or a table with link and token")(value)
+    if "link" not in value:
+        raise WrongValue(".link", "a link in quotes")
+
+
 def _requests(value: object) -> None:
-    _texts(value)
-    assert isinstance(value, list)
-    for place, item in enumerate(value):
-        if item not in REQUESTS:
-            raise _Wrong(f"[{place}]", f"one of {', '.join(REQUESTS)}")
+    ARE_TEXTS(value)
+    check_list(check_one_of(REQUESTS), "")(value)
 
 
-_SHARE: dict[str, Callable[[object], None]] = {
-    "host": _text,
-    "follow": _texts,
-    "accept": _requests,
-    "deciders": _texts,
-    "sign": _text,
-}
+def _notify(value: object) -> None:
+    from acp_core.person import notices
+
+    notices.CHECK(value)
 
 
-def _share(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if name not in _SHARE:
-            raise _Wrong(f".{name}", f"one of {', '.join(_SHARE)}")
-        _below(_SHARE[name], item, f".{name}")
+def _permissions(value: object) -> None:
+    from acp_core.person import permissions
+
+    permissions.CHECK(value)
 
 
-def _agents(value: object) -> None:
-    if not isinstance(value, dict):
-        raise _Wrong("", "a table")
-    for name, item in value.items():
-        if isinstance(item, str):
-            continue
-        if not isinstance(item, dict):
-            raise _Wrong(f".{name}", "a link in quotes, or a table with link and token")
-        for key, each in item.items():
-            if key not in ("link", "token"):
-                raise _Wrong(f".{name}.{key}", "one of link, token")
-            _below(_text, each, f".{name}.{key}")
-        if "link" not in item:
-            raise _Wrong(f".{name}.link", "a link in quotes")
+def _fleet(value: object) -> None:
+    from acp_core.person import views
+
+    views.check(value)
 
 
-def _below(check: Callable[[object], None], value: object, where: str) -> None:
-    try:
-        check(value)
-    except _Wrong as error:
-        raise _Wrong(where + error.args[0], error.args[1]) from None
+_is_positive = check_that(lambda value: 0 < _number(value) < 1e9, "a number above zero")
+_not_negative = check_that(lambda value: 0 <= _number(value) < 1e6, "a number that is not negative")
+_amounts = check_that(_are_amounts, 'amounts such as "2.50usd" or "5usd, 500ktokens"')
+_names_to_texts = check_table(IS_TEXT, "a table of texts")
+_presets = check_table(
+    check_that(lambda value: isinstance(value, dict), "a table"), "a table of tables"
+)
+_agents = check_table(_agent)
+_loops = check_fields(dict.fromkeys(("retries", "pause", "turn_minutes", "minutes"), _not_negative))
+_budgets = check_fields(dict.fromkeys(("turn", "participant", "collaboration", "day"), _amounts))
+_recording = check_fields({"on": IS_SWITCH, "days": _is_positive, "megabytes": _is_positive})
+_working = check_fields({"hours": check_read(working_times), "days": check_read(working_days)})
+_share = check_fields(
+    {
+        "host": IS_TEXT,
+        "follow": ARE_TEXTS,
+        "accept": _requests,
+        "deciders": ARE_TEXTS,
+        "sign": IS_TEXT,
+    }
+)
 
 
-def _setting(check: Callable[[object], None], description: str) -> dict[str, Any]:
-    return {"check": check, "description": description}
+def setting(check: Check, default: Any, description: str) -> Any:
+    """One setting.
+
+    Args:
+        check: its kind.
+        default: its value where it is left out; what makes one, where that can be changed.
+        description: what it is for, in a sentence.
+    """
+    metadata = {"check": check, "description": description}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Everything that can be set; each value left out has a default.
+    """Everything that can be set, each with its kind, its default and what it is for."""
 
-    What a setting is for stands in the ``description`` of its field's metadata.
-    """
-
-    theme: str | None = field(
-        default=None,
-        metadata=_setting(_text, "Name of the dashboard's colour theme."),
+    theme: str | None = setting(IS_TEXT, None, "Name of the dashboard's colour theme.")
+    keys: dict[str, str] = setting(
+        _names_to_texts, dict, "Key bindings to change, by the id of the binding."
     )
-    keys: dict[str, str] = field(
-        default_factory=dict,
-        metadata=_setting(_table, "Key bindings to change, by the id of the binding."),
+    humans: list[str] = setting(
+        ARE_TEXTS, list, "Ids of the participants that are people, not agents."
     )
-    humans: list[str] = field(
-        default_factory=list,
-        metadata=_setting(_texts, "Ids of the participants that are people, not agents."),
+    utc: bool = setting(IS_SWITCH, False, "Show times in UTC instead of the local time zone.")
+    paths: list[str] = setting(
+        ARE_TEXTS, list, "Folders to search for collaborations when no path is given."
     )
-    utc: bool = field(
-        default=False,
-        metadata=_setting(_switch, "Show times in UTC instead of the local time zone."),
+    agents: dict[str, str | dict[str, str]] = setting(
+        _agents, dict, "Links of remote agents to show in the fleet, by name."
     )
-    paths: list[str] = field(
-        default_factory=list,
-        metadata=_setting(_texts, "Folders to search for collaborations when no path is given."),
+    fleet: dict[str, object] = setting(
+        _fleet, dict, "Saved views of the fleet: views by name, and the first view."
     )
-    agents: dict[str, str | dict[str, str]] = field(
-        default_factory=dict,
-        metadata=_setting(_agents, "Links of remote agents to show in the fleet, by name."),
+    bell: bool = setting(IS_SWITCH, True, "Ring the terminal's bell when something new needs you.")
+    notify: dict[str, object] = setting(
+        _notify, dict, "Other ways to notify you: desktop, command, webhook, hours."
     )
-    fleet: dict[str, object] = field(
-        default_factory=dict,
-        metadata=_setting(_fleet, "Saved views of the fleet: views by name, and the first view."),
+    editor: str | None = setting(
+        IS_TEXT, None, "Command that opens a document, instead of $VISUAL or $EDITOR."
     )
-    bell: bool = field(
-        default=True,
-        metadata=_setting(_switch, "Ring the terminal's bell when something new needs you."),
+    presets: dict[str, dict[str, object]] = setting(
+        _presets, dict, "Presets for the agents that take participants' turns."
     )
-    notify: dict[str, object] = field(
-        default_factory=dict,
-        metadata=_setting(_notify, "Other ways to notify you: desktop, command, webhook, hours."),
+    loops: dict[str, float] = setting(
+        _loops, dict, "Retries, pause (s) and deadlines (min) of participants' loops."
     )
-    editor: str | None = field(
-        default=None,
-        metadata=_setting(_text, "Command that opens a document, instead of $VISUAL or $EDITOR."),
+    budgets: dict[str, str] = setting(
+        _budgets, dict, "Budgets of loops: turn, participant, collaboration, day."
     )
-    presets: dict[str, dict[str, object]] = field(
-        default_factory=dict,
-        metadata=_setting(_tables, "Presets for the agents that take participants' turns."),
+    permissions: dict[str, object] = setting(
+        _permissions, dict, "What agents may do without asking: policy and rules."
     )
-    loops: dict[str, float] = field(
-        default_factory=dict,
-        metadata=_setting(_loops, "Retries, pause (s) and deadlines (min) of participants' loops."),
+    recording: dict[str, float] = setting(
+        _recording, dict, "Recording of history: on, days, megabytes."
     )
-    budgets: dict[str, str] = field(
-        default_factory=dict,
-        metadata=_setting(_budgets, "Budgets of loops: turn, participant, collaboration, day."),
+    share: dict[str, Any] = setting(
+        _share,
+        dict,
+        "Shared collaborations: host, the name of this machine; follow, the stores to list; "
+        "accept, the requests from other machines that acp follows; deciders, whose decisions "
+        "count; sign, your ssh key for your own.",
     )
-    permissions: dict[str, object] = field(
-        default_factory=dict,
-        metadata=_setting(_permissions, "What agents may do without asking: policy and rules."),
-    )
-    recording: dict[str, float] = field(
-        default_factory=dict,
-        metadata=_setting(_recording, "Recording of history: on, days, megabytes."),
-    )
-    share: dict[str, Any] = field(
-        default_factory=dict,
-        metadata=_setting(
-            _share,
-            "Shared collaborations: host, the name of this machine; follow, the stores to list; "
-            "accept, the requests from other machines that acp follows; deciders, whose decisions "
-            "count; sign, your ssh key for your own.",
-        ),
-    )
-    working: dict[str, str] = field(
-        default_factory=dict,
-        metadata=_setting(_working, "Your working time, for statistics: hours and days."),
+    working: dict[str, str] = setting(
+        _working, dict, "Your working time, for statistics: hours and days."
     )
 
 
@@ -323,9 +314,8 @@ def load(file: Path | None = None) -> Settings:
             raise _error(place, f"{name}: unknown setting (available: {names})")
         try:
             known[name].metadata["check"](value)
-        except _Wrong as error:
-            below, needed = error.args
-            raise _error(place, f"{name}{below}: expected {needed}") from None
+        except WrongValue as error:
+            raise _error(place, f"{name}{error.where}: expected {error.needed}") from None
     return Settings(**content)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-from acp_core.model.errors import InvalidInput
 
 GROUPS = {
     "state": "needs you, live, done ...",
@@ -27,15 +25,6 @@ COLUMNS = (
     "about",
 )
 """The columns beside the name that can be chosen."""
-
-
-class WrongView(InvalidInput):
-    """A view cannot be used: ``where`` below ``[fleet]``, and what is ``needed`` there."""
-
-    def __init__(self, where: str, needed: str) -> None:
-        super().__init__(f"{where}: {needed}")
-        self.where = where
-        self.needed = needed
 
 
 class View(NamedTuple):
@@ -94,51 +83,38 @@ class Views(NamedTuple):
 
 
 def parse(table: Mapping[str, Any]) -> Views:
-    """The views in the ``[fleet]`` table of the settings.
+    """The views in the ``[fleet]`` table of the settings, which `check` found right."""
+    views = {
+        name: View(**{**given, "columns": tuple(given.get("columns", ()))})
+        for name, given in table.get("views", {}).items()
+    }
+    first = table.get("view")
+    return Views(views) if first is None else Views(views, views[first])
+
+
+def check(table: Any) -> None:
+    """Check the ``[fleet]`` table of the settings.
 
     Raises:
-        WrongView: there is something else in it.
+        WrongValue: there is something else in it.
     """
-    for name in table:
-        if name not in ("view", "views"):
-            raise WrongView(f".{name}", "one of view, views")
-    saved = table.get("views", {})
-    if not isinstance(saved, dict):
-        raise WrongView(".views", "a table of views")
-    views = {name: _view(given, f".views.{name}") for name, given in saved.items()}
-    first = table.get("view")
-    if first is None:
-        return Views(views)
-    if first not in views:
-        raise WrongView(
-            ".view", f"the name of a saved view ({', '.join(views) or 'none is saved'})"
-        )
-    return Views(views, views[first])
+    from acp_core.person import kinds
 
-
-def _view(given: object, where: str) -> View:
-    if not isinstance(given, dict):
-        raise WrongView(where, "a table")
-    checks: dict[str, Callable[[object], str]] = {
-        "group": lambda value: _one_of(value, GROUPS),
-        "sort": lambda value: _one_of(value, SORTS),
-        "columns": _columns,
-        "filter": lambda value: "" if isinstance(value, str) else "a text in quotes",
-        "changed": lambda value: "" if isinstance(value, bool) else "true or false",
-    }
-    for name, value in given.items():
-        if name not in checks:
-            raise WrongView(f"{where}.{name}", f"one of {', '.join(checks)}")
-        if needed := checks[name](value):
-            raise WrongView(f"{where}.{name}", needed)
-    return View(**{**given, "columns": tuple(given.get("columns", ()))})
-
-
-def _one_of(value: object, known: Mapping[str, str]) -> str:
-    known_names = isinstance(value, str) and value in known
-    return "" if known_names else f"one of {', '.join(known)}"
-
-
-def _columns(value: object) -> str:
-    good = isinstance(value, list) and all(each in COLUMNS for each in value)
-    return "" if good else f"a list of some of {', '.join(COLUMNS)}"
+    view = kinds.check_fields(
+        {
+            "group": kinds.check_one_of(GROUPS),
+            "sort": kinds.check_one_of(SORTS),
+            "columns": kinds.check_that(
+                lambda value: isinstance(value, list) and all(each in COLUMNS for each in value),
+                f"a list of some of {', '.join(COLUMNS)}",
+            ),
+            "filter": kinds.IS_TEXT,
+            "changed": kinds.IS_SWITCH,
+        }
+    )
+    views = kinds.check_table(view, "a table of views")
+    kinds.check_fields({"view": lambda _: None, "views": views})(table)
+    first, saved = table.get("view"), list(table.get("views", {}))
+    if first is not None and first not in saved:
+        known = ", ".join(saved) or "none is saved"
+        raise kinds.WrongValue(".view", f"the name of a saved view ({known})")

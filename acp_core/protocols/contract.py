@@ -17,7 +17,7 @@ from acp_core.model.past import PastLog, Story, TrackedFile, summed
 from acp_core.model.turn import Brief, TurnState
 
 if TYPE_CHECKING:
-    from acp_core.agents.live.policy import OwnCommand
+    from acp_core.agents.live.requests import OwnCommand
     from acp_core.model.card import Card
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 

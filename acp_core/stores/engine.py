@@ -250,7 +250,7 @@ class Asked(NamedTuple):
 
 
 class Engine(Protocol):
-    """One collaboration in one store. Made by `acp_core.stores.opening.open_engine`.
+    """One collaboration in one store. Made by `acp_core.stores.hosts.open_engine`.
 
     Every call may raise `StoreUnreachable` and `StoreRefused`.
     """

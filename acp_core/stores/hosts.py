@@ -1,4 +1,7 @@
-"""How this host calls itself to the others. Standard library only."""
+"""How this host calls itself to the others, who acts where, and opening the store that they share.
+
+The engine of a store, its list and its news are each imported when needed. Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 from acp_core.files import atomic, claims
@@ -17,9 +21,53 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.person import settings
 from acp_core.person.paths import cache_folder
-from acp_core.stores.address import Address
-from acp_core.stores.engine import ELSEWHERE, Engine, Heard, Lease
-from acp_core.stores.opening import open_engine
+from acp_core.stores.address import GIT, Address
+from acp_core.stores.engine import ELSEWHERE, Engine, Heard, Lease, Listing, Standing, StoreNews
+
+
+def open_engine(address: Address) -> Engine:
+    """The engine for an address. No connection is made yet."""
+    if address.engine == GIT:
+        from acp_core.stores.git import GitEngine
+
+        return GitEngine(address)
+    # By its name: rooms that agents run under a bare Python come here, and never need psycopg.
+    made: Engine = import_module("acp_core.stores.postgres.engine").PostgresEngine(address)
+    return made
+
+
+def open_listing(address: Address, standing: Standing) -> Listing:
+    """The list of a store. No connection is made yet.
+
+    Args:
+        address: of the store.
+        standing: reads a collaboration of which the store does not tell by itself.
+    """
+    if address.engine == GIT:
+        from acp_core.stores.git import GitListing
+
+        return GitListing(address, standing)
+    # By its name, as above.
+    made: Listing = import_module("acp_core.stores.postgres.hosts").Overview(address.url, standing)
+    return made
+
+
+def open_news(address: Address, host: str) -> StoreNews:
+    """The news of a store. No connection is made yet.
+
+    Args:
+        address: of the store.
+        host: this host's name: what it is asked for is news, too.
+    """
+    if address.engine == GIT:
+        from acp_core.stores.git import GitNews
+
+        return GitNews(address, host)
+    # By its name, as above.
+    made: StoreNews = import_module("acp_core.stores.postgres.engine").PostgresNews(
+        address.url, host
+    )
+    return made
 
 
 class LeaseElsewhere(Refused):

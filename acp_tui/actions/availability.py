@@ -125,7 +125,7 @@ class Availability:
 
 
 def _start(offers: tuple[Action, ...]) -> Start | None:
-    from acp_core.diagnosis.idle import starting_act
+    from acp_core.loops.wording import starting_act
 
     start = starting_act(offers)
     return Start(start.name, start.label) if start is not None else None

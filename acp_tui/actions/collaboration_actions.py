@@ -78,7 +78,7 @@ class CollaborationActions(PaintingScreen[None]):
 
     def start_label(self, snapshot: Snapshot) -> str:
         """What the act is called that starts a collaboration that nothing runs; "" if there is none."""
-        from acp_core.diagnosis.idle import is_idle
+        from acp_core.loops.wording import is_idle
 
         start = self._availability.start(snapshot) if is_idle(snapshot) else None
         return start.label if start else ""

@@ -663,7 +663,7 @@ async def _report(app: AcpApp, key: str, action: Action, outcome: Outcome) -> No
         step = await app.fleet.call(key, partial(_next_step, app))
     except Exception:  # somebody else's protocol, or it is gone: how it ended is known all the same
         step = None
-    from acp_core.diagnosis.idle import IDLE
+    from acp_core.loops.wording import IDLE
 
     stopped = step is not None and step.reason == IDLE and action.intent in RUNNING
     if step is None or stopped:

@@ -43,9 +43,9 @@ from acp_tui.widgets.people import Loops, cause_line, log_row, loop_lines, loop_
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
 
-    from acp_core.agents.live.feed import Entry, Feed, Picture
     from acp_core.agents.live.updates import SessionState, Step
     from acp_core.agents.logs import LoopLog
+    from acp_core.agents.output import Entry, Feed, Picture
     from acp_core.agents.state import RunnerState
     from acp_core.fleet import Batch
     from acp_tui.widgets.log_view import LogView
@@ -204,7 +204,7 @@ class ParticipantScreen(CollaborationActions):
 
     def _begin_session(self, loop: RunnerState) -> None:
         """Show the turn of a live session from its beginning."""
-        from acp_core.agents.live.feed import Feed
+        from acp_core.agents.output import Feed
 
         assert loop.run is not None
         self._feed = Feed(Path(loop.run.out))

@@ -19,10 +19,23 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from acp_core.history import diff as differ
-from acp_core.history.diff import NEW, OLD, SAME, Line, Touched, touched
 from acp_core.history.past import Past
-from acp_core.history.versions import Known, bytes_of, describe_versions
+from acp_core.history.versions import (
+    NEW,
+    OLD,
+    SAME,
+    Known,
+    Line,
+    Touched,
+    bytes_of,
+    changed_sections,
+    compare_lines,
+    describe_versions,
+    hunks,
+    is_changed,
+    touched,
+    unseen,
+)
 from acp_core.history.versions import text_of as version_text
 from acp_core.model import Change, Preview
 from acp_core.model.format import count
@@ -196,11 +209,11 @@ class CompareScreen(Screen[None]):
             texts = version_text(old), version_text(new)
             known = past.present.document(document)
             as_markdown = rendered and known is not None and known.kind == "markdown"
-            raw = differ.lines(*texts)
+            raw = compare_lines(*texts)
             return _Read(
-                old, new, compare(*texts, rendered=as_markdown), differ.changed_sections(raw),
+                old, new, compare(*texts, rendered=as_markdown), changed_sections(raw),
                 touched(past.requests(old, new), raw),
-                differ.unseen(bytes_of(old), bytes_of(new), raw),
+                unseen(bytes_of(old), bytes_of(new), raw),
             )  # fmt: skip
 
         try:
@@ -217,10 +230,10 @@ class CompareScreen(Screen[None]):
         self.query_one("#about", Static).update(self._about(self._made))
         wide = self._is_wide()
         cells = max(40, self.size.width - 2)
-        hunks = [[*comparison.diff]] if self._whole else differ.hunks(comparison.diff)
+        shown = [[*comparison.diff]] if self._whole else hunks(comparison.diff)
         rows: list[Row] = []
         self._changes = []
-        for hunk in hunks:
+        for hunk in shown:
             if not self._whole:
                 rows.append(((f"─── line {comparison.line(hunk[0])}", "rule"),))
             made, changes = (side_by_side if wide else below)(comparison, hunk, cells)
@@ -230,7 +243,7 @@ class CompareScreen(Screen[None]):
             rows.insert(
                 0, (("acp has no version of the document at one of the two steps.", "warning"),)
             )
-        elif not differ.is_changed(comparison.diff):
+        elif not is_changed(comparison.diff):
             rows = [(("Nothing changed between these two steps.", "muted"),)]
             if self._made.unseen:
                 rows = [((f"No word changed: {'; '.join(self._made.unseen)}.", "warning"),)]
@@ -370,7 +383,7 @@ def compare(old: str, new: str, *, rendered: bool) -> Comparison:
     first, second = both if both[0] and both[1] else (_raw(old), _raw(new))
     assert first is not None and second is not None
     texts = ["\n".join(text_of(row) for row in side.rows) for side in (first, second)]
-    return Comparison(first, second, tuple(differ.lines(*texts)))
+    return Comparison(first, second, tuple(compare_lines(*texts)))
 
 
 def _raw(text: str) -> Version:

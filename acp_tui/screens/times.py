@@ -15,16 +15,15 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from acp_core.history import chart as charts
-from acp_core.history import wording
+from acp_core.history import metrics
 from acp_core.history.chart import Chart, chart_lines
-from acp_core.history.measured import Measured, measured
-from acp_core.history.metrics import NOT_RECORDED
+from acp_core.history.metrics import NOT_RECORDED, Measured, measured
 from acp_core.history.past import Past, chain
 from acp_core.history.store import BadRecording
 from acp_core.model import Status
 from acp_core.model.text import clean_line
 from acp_core.person import journal
-from acp_core.person.working_hours import Working
+from acp_core.person.settings import Working
 from acp_core.protocols.locations import find
 from acp_tui import keys
 from acp_tui.screens.pick import PickScreen
@@ -163,14 +162,14 @@ class TimesScreen(Screen[None]):
         if len(self._measurements) > 1:
             names = [fit(each.snapshot.name, room) for each in self._measurements]
             rows.append((("".ljust(_TITLES), ""), *((f"  {name}", "strong") for name in names)))
-        for figure in wording.side_by_side([each.metrics for each in self._measurements]):
+        for figure in metrics.side_by_side([each.metrics for each in self._measurements]):
             title = fit("  " * figure.depth + figure.title, _TITLES)
             if figure.heading:
                 rows.append(((title, "heading"),))
                 continue
             values = [
                 (f"  {fit(value, room) if len(self._measurements) > 1 else value}",
-                 "muted" if value in (NOT_RECORDED, wording.NONE) else "")
+                 "muted" if value in (NOT_RECORDED, metrics.NONE) else "")
                 for value in figure.values
             ]  # fmt: skip
             rows.append(((title, ""), *values))

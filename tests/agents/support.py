@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psutil
 
-from acp_core.agents import presets, spawn
-from acp_core.agents.identity import myself
+from acp_core.agents import presets
 from acp_core.agents.loop_directory import LoopDirectory, place
+from acp_core.agents.processes import myself
+from acp_core.agents.program import Command, Values, build
 from acp_core.agents.session import Session
-from acp_core.agents.spawn import Command, Values
 from acp_core.agents.state import Run, Saved
 from tests.support.waiting import until
 
@@ -37,7 +37,7 @@ def command(program: str, *words: str, prompt: str = "", folder: Path) -> Comman
     prompt_file = folder / "prompt"
     prompt_file.write_text(prompt)
     values = Values(str(folder), str(folder), str(folder), prompt, str(prompt_file))
-    return spawn.build(preset, values)
+    return build(preset, values)
 
 
 def saved(participant: str = "ann", **more: object) -> Saved:

@@ -11,15 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents import codec, presets, refused, registry
+from acp_core.agents import codec, limits, presets, registry
 from acp_core.agents.assignment import LATE, Assignment, perform
-from acp_core.agents.ending import end
-from acp_core.agents.identity import Identity, identify
 from acp_core.agents.loop_directory import place
-from acp_core.agents.program import Program
+from acp_core.agents.processes import Identity, end, identify
+from acp_core.agents.program import Attempt, Program, adopt_program
+from acp_core.agents.program import start_program as spawn
 from acp_core.agents.session import Session
-from acp_core.agents.spawn import Attempt, adopt
-from acp_core.agents.spawn import start as spawn
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from tests.agents.support import FOLDER, command, is_gone, saved, script, wait_for
@@ -177,9 +175,9 @@ def test_one_that_was_taken_over_is_ended_as_well() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         identity = identify(process.pid)
         assert identity is not None
-        assert adopt(identity).poll() is None
+        assert adopt_program(identity).poll() is None
         assert end([identity], 5.0)
-        assert str(adopt(identity).poll()) == "ended unseen"
+        assert str(adopt_program(identity).poll()) == "ended unseen"
     assert end([identity], 0.0)  # it has ended already
     assert registry.runners() == []
 
@@ -198,7 +196,7 @@ def test_an_outage_of_its_model_service_is_waited_for_and_costs_no_attempt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(refused, "pause", lambda times: 0.1 * times)
+    monkeypatch.setattr(limits, "pause_after", lambda times: 0.1 * times)
     monkeypatch.setattr(Chore, "refused", lambda self, why: told.append(why))
     monkeypatch.setattr(Chore, "counts", lambda self, run: True)
     work = Chore(script(tmp_path, REFUSED_TWICE))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from acp_core.agents import failures, presets, session
 from acp_core.agents.failures import Failure, FailureClass, Report, classify, of_json_rpc, of_run
-from acp_core.agents.identity import myself
 from acp_core.agents.output import Output
-from acp_core.agents.spawn import Exit
+from acp_core.agents.processes import myself
+from acp_core.agents.program import Exit
 from acp_core.agents.state import Run
 
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=UTC)

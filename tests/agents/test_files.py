@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.agents import codec, logs
-from acp_core.agents.identity import Identity
 from acp_core.agents.loop_directory import LoopRunning, place
 from acp_core.agents.output import Output, Tail
+from acp_core.agents.processes import Identity
 from acp_core.agents.progress import MAX_LINE
 from acp_core.agents.state import Phase, Run, Saved
 

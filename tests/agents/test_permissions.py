@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents import presets, spawn
+from acp_core.agents import presets, program
 from acp_core.agents.permissions import TOOLS, Scope, ToolServer, grant
 from acp_core.agents.presets import PresetError
-from acp_core.agents.spawn import Values
+from acp_core.agents.program import Values
 from acp_core.loops import launch
 
 OURS = "/opt/acp append --folder /f --participant server"
@@ -40,7 +40,7 @@ TRICKS = (
 @pytest.mark.parametrize("name", [name for name in presets.bundled() if name != presets.ANY])
 def test_no_known_program_starts_with_every_permission(name: str) -> None:
     values = Values("/f", "/w", "/d", prompt_file="/runs/1.prompt", commands=(OURS,))
-    made = spawn.build(presets.bundled()[name], values, "/bin/program")
+    made = program.build(presets.bundled()[name], values, "/bin/program")
     told = "\n".join([*made.argv, *made.files.values(), json.dumps(dict(made.env))])
     assert not [word for word in WIDE if word in told]
     assert not presets.bundled()[name].caution
@@ -158,14 +158,14 @@ def test_other_confined_programs_change_files_in_their_own_folder_only() -> None
     qwen = " ".join(grant("qwen", CONFINED).args)
     assert "edit(//w/own/**)" in qwen and "edit(//w/**)" not in qwen
     values = Values("/f", "/w", "/d", prompt_file="/runs/1.prompt", own="/w/own")
-    codex = spawn.build(presets.bundled()["codex"], values, "/bin/program")
+    codex = program.build(presets.bundled()["codex"], values, "/bin/program")
     named = [each for each in codex.argv if each.startswith("/") and each != "/bin/program"]
     assert (set(named), codex.cwd) == ({"/w/own", "/d"}, "/w/own")
 
 
 def test_a_person_allows_more_commands_by_their_beginning() -> None:
     own = presets.load({"claude": {"allow": ["npm test", "git diff"]}})["claude"]
-    argv = spawn.build(own, Values("/f", "/w", "/d", commands=(OURS,)), "/bin/claude").argv
+    argv = program.build(own, Values("/f", "/w", "/d", commands=(OURS,)), "/bin/claude").argv
     assert argv[argv.index(f"Bash({OURS} *)") + 1 :][:2] == ("Bash(npm test *)", "Bash(git diff *)")
     for wrong in ({"allow": ["*"]}, {"allow": [" "]}, {"permissions": "yes"}):
         with pytest.raises(PresetError):
@@ -176,7 +176,7 @@ def test_a_person_allows_more_commands_by_their_beginning() -> None:
 
 def test_own_arguments_bring_their_own_permissions() -> None:
     own = presets.load({"opencode": {"args": ["run", "--auto"]}})["opencode"]
-    made = spawn.build(own, Values("/f", "/w", "/d", commands=(OURS,)), "/bin/opencode")
+    made = program.build(own, Values("/f", "/w", "/d", commands=(OURS,)), "/bin/opencode")
     assert made.argv == ("/bin/opencode", "run", "--auto")
     assert "OPENCODE_CONFIG_CONTENT" not in made.env
 
@@ -185,8 +185,8 @@ def test_a_file_of_rules_is_there_before_its_program_starts(tmp_path: Path) -> N
     prompt = tmp_path / "00001.prompt"
     prompt.write_text("Do it")
     values = Values("/f", str(tmp_path), "/d", prompt_file=str(prompt), commands=(OURS,))
-    made = spawn.build(presets.bundled()["gemini"], values, "/bin/true")
-    spawn.start(made, tmp_path / "out", tmp_path / "err")
+    made = program.build(presets.bundled()["gemini"], values, "/bin/true")
+    program.start_program(made, tmp_path / "out", tmp_path / "err")
     rules = tmp_path / "00001.toml"
     assert f"{rules}" in made.argv
     assert tomllib.loads(rules.read_text())["rule"][0]["decision"] == "allow"
@@ -218,8 +218,8 @@ SERVER = ToolServer(("/opt/acp", "mcp", "--folder", "/f"), {"ACP_STATE": "/s"}, 
 def test_a_program_gets_its_participants_tools_by_name_and_no_others(name: str) -> None:
     values = Values("/f", "/w", "/d", prompt_file="/runs/1.prompt", commands=(OURS,), server=SERVER)
     preset = presets.bundled()[name]
-    without = spawn.build(preset, values, "/bin/program")
-    made = spawn.build(replace(preset, tools=True), values, "/bin/program")
+    without = program.build(preset, values, "/bin/program")
+    made = program.build(replace(preset, tools=True), values, "/bin/program")
     told = "\n".join([*made.argv, json.dumps(dict(made.env))])
     assert "/opt/acp" in told and "ACP_STATE" in told
     for tool in SERVER.tools:

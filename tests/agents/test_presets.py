@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_core.agents import presets, spawn
+from acp_core.agents import presets
 from acp_core.agents.presets import Preset, PresetError
-from acp_core.agents.spawn import SpawnError, Values
+from acp_core.agents.program import SpawnError, Values, build, resolve, start_program, version
 from tests.agents.support import wait_for
 
 VALUES = Values(
@@ -25,7 +25,7 @@ NASTY = "$(touch x); `id` 'a' \"b\" {folder} --flag\n\x1b[31m"
 
 def command(preset: Preset, **changes: object) -> tuple[str, ...]:
     values = Values(**{**{n: getattr(VALUES, n) for n in VALUES.__slots__}, **changes})  # type: ignore[arg-type]
-    return spawn.build(preset, values, "/bin/program").argv
+    return build(preset, values, "/bin/program").argv
 
 
 def test_the_known_programs_are_there_and_any_command() -> None:
@@ -64,11 +64,9 @@ def test_aider_declines_to_change_anything_but_the_documents_of_the_turn(tmp_pat
     program.chmod(0o755)
     values = replace(VALUES, workdir=str(tmp_path), prompt_file=str(tmp_path / "1.prompt"))
     for number, (documents, said) in enumerate(((("/f/a.md",), "n n "), ((), "  "))):
-        made = spawn.build(
-            presets.bundled()["aider"], replace(values, documents=documents), str(program)
-        )
+        made = build(presets.bundled()["aider"], replace(values, documents=documents), str(program))
         out = tmp_path / f"{number}.out"
-        child = spawn.start(made, out, tmp_path / f"{number}.err")
+        child = start_program(made, out, tmp_path / f"{number}.err")
         wait_for(lambda child=child: child.poll() is not None, "its end")  # type: ignore[misc]
         assert out.read_text().startswith(f"{said}--message-file")
         assert ("--yes-always" in out.read_text()) == (not documents)
@@ -153,26 +151,26 @@ def test_the_name_of_a_preset_is_a_word() -> None:
 def test_a_program_is_found_or_the_reason_is_said(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("no program")
-    assert os.path.isabs(spawn.resolve("sh"))
+    assert os.path.isabs(resolve("sh"))
     with pytest.raises(SpawnError, match="not found on PATH"):
-        spawn.resolve("no-such-program-anywhere")
+        resolve("no-such-program-anywhere")
     with pytest.raises(SpawnError, match="no such program"):
-        spawn.resolve("./none", str(tmp_path))
+        resolve("./none", str(tmp_path))
     with pytest.raises(SpawnError, match="is not executable"):
-        spawn.resolve("./plain", str(tmp_path))
+        resolve("./plain", str(tmp_path))
 
 
 def test_a_program_says_its_version(tmp_path: Path) -> None:
-    assert spawn.version(sys.executable).startswith("3.")
+    assert version(sys.executable).startswith("3.")
     silent = tmp_path / "silent"
     silent.write_text("#!/bin/sh\nexit 3\n")
     silent.chmod(0o755)
-    assert spawn.version(str(silent)) == ""
-    assert spawn.version(str(tmp_path / "none")) == ""
+    assert version(str(silent)) == ""
+    assert version(str(tmp_path / "none")) == ""
 
 
 def test_a_program_that_never_says_its_version_is_ended(tmp_path: Path) -> None:
     stuck = tmp_path / "stuck"
     stuck.write_text("#!/bin/sh\nsleep 1000\n")
     stuck.chmod(0o755)
-    assert spawn.version(str(stuck), timeout=0.3) == ""
+    assert version(str(stuck), timeout=0.3) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from acp_core.agents.failures import Report, classify
-from acp_core.agents.refused import SPARE, Wait, next_try
+from acp_core.agents.limits import SPARE, Wait, next_try
 from acp_core.agents.state import Limit
 
 TOLD = datetime(2026, 5, 4, 22, 0, 20, tzinfo=UTC)

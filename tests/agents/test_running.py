@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import codec, registry
-from acp_core.agents.identity import Identity, identify
 from acp_core.agents.loop_directory import LoopRunning
+from acp_core.agents.processes import Identity, identify
+from acp_core.agents.program import SpawnError
 from acp_core.agents.session import KEPT_RUNS
-from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase, Run
 from tests.agents.support import (
     FOLDER,
@@ -286,11 +286,11 @@ KILLED_AT_THE_START = """
 import os, signal, sys
 from acp_core.agents import session
 from tests.agents.test_running import ORPHAN
-begin = session.spawn.start
+begin = session.start_program
 def start(*given):
     begin(*given)
     os.kill(os.getpid(), signal.SIGKILL)
-session.spawn.start = start
+session.start_program = start
 exec(ORPHAN)
 """
 

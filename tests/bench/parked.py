@@ -18,7 +18,7 @@ import psutil
 
 from acp_core.agents import presets, registry
 from acp_core.loops import launch
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import Spec
 from tests.bench.bench import Bench
 from tests.bench.collaborations import begin as make
 from tests.bench.figures import Aim, Figure

@@ -24,13 +24,12 @@ TURNS = (("server", "proposal_submitted"), ("reader", "review_submitted"),
 
 def make_past(folder: Path) -> Path:
     """A collaboration of which every event and version was recorded."""
-    from acp_core.history import library
     from acp_core.history.schema import Observed
-    from acp_core.history.store import Store
+    from acp_core.history.store import Store, recording_path
 
     begin(folder, *PEOPLE)
     first = (folder / "events.jsonl").read_bytes().splitlines()[0]
-    store = Store(library.path(str(folder)))
+    store = Store(recording_path(str(folder)))
     store._db.execute("PRAGMA synchronous = OFF")  # it is made here, not measured
     log, digest = b"", hashlib.sha256()
     for seq in range(1, EVENTS + 1):

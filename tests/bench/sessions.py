@@ -13,8 +13,8 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from acp_core.agents import codec
-from acp_core.agents.identity import myself
 from acp_core.agents.loop_directory import LoopDirectory, place
+from acp_core.agents.processes import myself
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.files import atomic
 from acp_core.model.clock import utc_now

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Change, Tip
-from acp_core.stores.postgres import link, schema
+from acp_core.stores.postgres import link
 from acp_core.stores.postgres.engine import PostgresEngine
 from acp_core.stores.postgres.hosts import Overview
 from tests.bench import share_folders
@@ -45,14 +45,14 @@ def measure(bench: Bench) -> Iterator[Figure]:
         with running() as server:
             url = server.database()
             connection = link.connect(url)
-            schema.prepare(connection)
+            link.prepare(connection)
             yield from _appends(bench, url, SHORT if quick else SECONDS)
             yield from _long_log(url, 200 if quick else 5_000)
             yield from _news(bench, url, 20 if quick else 300)
             yield from _list(bench, server, 200 if quick else LISTED)
             many = server.database()
             prepared = link.connect(many)
-            schema.prepare(prepared)
+            link.prepare(prepared)
             prepared.close()
             yield from share_folders.followed(bench, "postgresql", many)
             connection.close()
@@ -203,7 +203,7 @@ def _list(bench: Bench, server: Server, count: int) -> Iterator[Figure]:
     bench.say(f"listing {count:,} collaborations")
     url = server.database()
     connection = link.connect(url)
-    schema.prepare(connection)
+    link.prepare(connection)
     connection.execute(
         f"""with made as (insert into acp.collab (name, revision, mark, seq, lines, size, sha256, protocol, phase, waiting)
         select 'c' || n, 1, decode(lpad(to_hex(n), 32, '0'), 'hex'), 1, 1, 200, sha256('x'), '{{}}', 'reviewing',

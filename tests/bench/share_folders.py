@@ -23,8 +23,8 @@ from acp_core.protocols.folder.conduct import following, synced
 from acp_core.protocols.folder.write import handover, shared, sharing
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.stores.address import Address, parse
-from acp_core.stores.git_command import ssh_command
-from acp_core.stores.opening import open_engine
+from acp_core.stores.git_objects import ssh_command
+from acp_core.stores.hosts import open_engine
 from tests.bench.bench import Bench
 from tests.bench.collaborations import OWNER, READER, of_length
 from tests.bench.figures import Aim, Figure

@@ -18,7 +18,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 
-from acp_core.agents.live.inside import MARK
+from acp_core.agents.live.answers import MARK
 from acp_core.agents.loop_directory import place
 from acp_core.files import claims
 from tests.cli.support import Acp

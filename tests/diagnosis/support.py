@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from acp_core.agents.identity import Identity
+from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import engine
 from acp_core.model import Cause, Document, Event, Participant, Snapshot, Status, Tone, Turn

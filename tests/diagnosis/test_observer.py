@@ -15,10 +15,10 @@ import pytest
 
 from acp_core.agents import registry
 from acp_core.agents.state import Phase
-from acp_core.diagnosis.idle import is_idle
 from acp_core.diagnosis.observer import Observer, Pulse
 from acp_core.diagnosis.processes import UnmanagedProcesses, busy
 from acp_core.fleet import Fleet
+from acp_core.loops.wording import is_idle
 from acp_core.model import Runner, Snapshot
 from acp_core.model.turn import Mode
 from acp_core.protocols.folder.collaboration import FolderCollaboration

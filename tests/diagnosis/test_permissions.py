@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents.live import answers, inside
+from acp_core.agents.live import answers
 from acp_core.agents.live.requests import parse
 from acp_core.diagnosis import actions, cards
 from acp_core.diagnosis.observer import Observer
@@ -201,7 +201,7 @@ def test_inside_a_session_nothing_is_decided(folder: Path, monkeypatch: pytest.M
     with asking(folder, "touch made.txt") as program:
         snapshot = read(collaboration)
         action = answering(collaboration, snapshot)
-        monkeypatch.setenv(inside.MARK, "reviewer")
+        monkeypatch.setenv(answers.MARK, "reviewer")
         outcome = action.perform(action.inputs(request=program.opened.id, verdict="allow"))
         assert outcome.state is OutcomeState.REFUSED
         assert "session cannot decide" in outcome.sentence

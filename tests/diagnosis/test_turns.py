@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.agents.identity import Identity
+from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.protocols.kit.diagnosis import Patience, UnmanagedProcess
 from tests.diagnosis.support import (

@@ -18,7 +18,7 @@ import pytest
 from acp_core.agents import registry
 from acp_core.agents.live import answers
 from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.state import Files
+from acp_core.agents.live.turn import Files
 from acp_core.agents.loop_directory import place
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused

@@ -17,9 +17,8 @@ from tests.protocols.cycle import folders as cycles
 from tests.protocols.cycle import making as cycle_files
 from tests.protocols.folder.support import make_v1, make_v2
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.acting import approve_gate
+from tests.protocols.governed.acting import YES, approve_gate, governed, start
 from tests.protocols.governed.killing import killed_at
-from tests.protocols.governed.test_engine_commands import YES, governed, start
 from tests.protocols.wire.support import served, until
 from tests.protocols.workspaces import running
 from tests.protocols.workspaces.making import integrate, run

@@ -22,7 +22,7 @@ from tests.protocols.cycle.making import (
 )
 from tests.protocols.folder.support import make_v1
 from tests.protocols.governed import making, multi, playing
-from tests.protocols.governed.test_engine_commands import YES, governed, start
+from tests.protocols.governed.acting import YES, governed, start
 from tests.protocols.workspaces import making as made_runs
 from tests.protocols.workspaces.running import acp as workspaces
 from tests.protocols.workspaces.running import prepare

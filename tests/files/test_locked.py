@@ -14,7 +14,7 @@ import pytest
 
 from acp_core.files.locked import LogError, Moved, locked
 from tests.agents.support import wait_for
-from tests.protocols.folder.running import block, log, spawn
+from tests.protocols.folder.acting import block, log, spawn
 from tests.protocols.folder.support import line_of, make_v1
 
 SYNC = "fdatasync" if hasattr(os, "fdatasync") else "fsync"

@@ -22,10 +22,9 @@ from acp_core.files import tree_state
 from acp_core.fleet import Fleet, kept_rows, overview, snapshot_cache
 from acp_core.fleet.cached_snapshot import CachedSnapshot, is_at_rest
 from acp_core.fleet.overview import Seen
-from acp_core.history import library
 from acp_core.history.forecast import Forecast
 from acp_core.history.recorder import Recorder
-from acp_core.history.store import Store
+from acp_core.history.store import Store, recording_path
 from acp_core.model import Status
 from acp_core.person import paths
 from acp_core.protocols.folder.collaboration import FolderCollaboration
@@ -391,12 +390,12 @@ async def test_what_was_only_recalled_is_recorded_at_leisure(
         assert rows
         going_on = asyncio.create_task(reader.until(lambda: False))
         async with asyncio.timeout(PATIENCE):
-            while not all(library.path(key).exists() for key in rows):  # noqa: ASYNC110
+            while not all(recording_path(key).exists() for key in rows):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         going_on.cancel()
         await asyncio.wait([going_on])
         assert all(isinstance(reader.fleet.snapshots[key], CachedSnapshot) for key in rows)
-    with contextlib.closing(Store(library.path(rows[0]), read_only=True)) as store:
+    with contextlib.closing(Store(recording_path(rows[0]), read_only=True)) as store:
         assert "conclusion.md" in store.latest()
 
 
@@ -405,4 +404,4 @@ def test_what_was_only_a_row_before_is_recorded_when_that_is_asked_for(work: Pat
     look(work)
     Fleet([work], recorder=(recorder := Recorder("record"))).read()
     recorder.close()
-    assert all(library.path(str(work / f"c{number:02}")).exists() for number in range(SIZE))
+    assert all(recording_path(str(work / f"c{number:02}")).exists() for number in range(SIZE))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.history import library
+from acp_core.history import store
 from acp_core.history.durations import Durations
 from acp_core.history.forecast import TURN, Forecast
 from acp_core.history.recorder import Recorder
@@ -92,7 +92,7 @@ def test_a_recording_counts_also_where_its_folder_is_gone(tmp_path: Path) -> Non
     usual = durations.forecast().usual("folder", TURN, "drafting")
     assert usual is not None and usual.cases == 5 and usual.median == pytest.approx(600)
     assert durations.save()
-    library.forget(library.path(str(tmp_path / "gone-0")))
+    store.delete_recording(store.recording_path(str(tmp_path / "gone-0")))
     again = Durations()
     assert again.forecast().usual("folder", TURN, "drafting") == usual, "kept"
     again.forget(str(tmp_path / "gone-0"))
@@ -128,7 +128,7 @@ def record_and_remove(folder: Path) -> None:
 def test_what_was_read_and_recorded_counts_once(work: Path) -> None:
     first = learned(work).usual("folder", TURN, "drafting")
     again = learned(work, Recorder("record")).usual("folder", TURN, "drafting")
-    assert library.places() and first == again and first is not None
+    assert store.recording_files() and first == again and first is not None
 
 
 def test_a_damaged_file_counts_as_none_and_is_replaced(work: Path) -> None:

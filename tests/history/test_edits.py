@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.history import library
+from acp_core.history import store
 from acp_core.history.recorder import Recorder
 from acp_core.history.store import Store
 from acp_core.model import Snapshot
@@ -148,13 +148,13 @@ def test_a_document_that_rests_while_events_settle_it_asks_no_recording(
     fleet = Fleet([made])
     fleet.read()
     asked: list[str] = []
-    find = library.find
+    find = store.open_recording
 
     def noted(key: str) -> Store | None:
         asked.append(key)
         return find(key)
 
-    monkeypatch.setattr(library, "find", noted)
+    monkeypatch.setattr(store, "open_recording", noted)
     entry = {"seq": 2, "from": "server", "event": "proposal_submitted", "summary": "Submitted."}
     entry |= {"at": AT.strftime("%Y-%m-%dT%H:%M:%SZ"), "reply_to": 1}
     with (made / "events.jsonl").open("ab") as log:

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core.files.reading import Unreadable
-from acp_core.history.growing_log import GrowingLog, LineEnds
 from acp_core.history.past import event_ends
+from acp_core.history.store import GrowingLog, LineEnds
 
 _numbers = itertools.count()
 CHANGE = st.one_of(

@@ -18,15 +18,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.cli.stats import measure as measure_folder
-from acp_core.history import wording
-from acp_core.history.measured import counts_over_time, findings_over_time
-from acp_core.history.measured import measured as figures_of
-from acp_core.history.metrics import Metrics, PersonTime, Span, measure, total_metrics
+from acp_core.history.metrics import (
+    Metrics,
+    PersonTime,
+    Span,
+    counts_over_time,
+    describe_span,
+    describe_wait,
+    findings_over_time,
+    measure,
+    side_by_side,
+    total_metrics,
+)
+from acp_core.history.metrics import measured as figures_of
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
 from acp_core.model import Snapshot
 from acp_core.model.past import Story
-from acp_core.person.working_hours import Working, days, hours
+from acp_core.person.settings import Working, working_days, working_times
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.folder.collaboration import FolderCollaboration
@@ -36,7 +45,7 @@ from tests.loops.support import make
 from tests.protocols.governed import making
 
 NOW = datetime(2026, 5, 4, 15, 0, tzinfo=UTC)
-LUNCH = Working(*hours("12:30-13:00"), days("mon-fri"), UTC)
+LUNCH = Working(*working_times("12:30-13:00"), working_days("mon-fri"), UTC)
 RUN = (
     ("12:00:00", "server", "initialized"),
     ("12:10:00", "server", "proposal_submitted"),
@@ -214,13 +223,13 @@ def test_working_time_of_parts_adds_up_to_that_of_the_whole(
 @pytest.mark.parametrize("text", ["", "9-5", "18:00-09:00", "09:00"])
 def test_wrong_hours_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="two times"):
-        hours(text)
+        working_times(text)
 
 
 @pytest.mark.parametrize("text", ["", "mon-xyz", "monday", "mon-"])
 def test_wrong_days_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="days such as"):
-        days(text)
+        working_days(text)
 
 
 def test_working_time_follows_the_clock_over_a_change_of_summer_time() -> None:
@@ -252,7 +261,7 @@ def test_working_time_is_said_in_hours() -> None:
     """Forty hours of nine-hour days are no day and sixteen hours."""
     week = Span(7 * 86_400, 40 * 3600)
     kim = PersonTime("kim", 0, True, None, None, week, None, None, None, has_hours=True)
-    assert wording.waited(kim) == "7 d (40 h in working hours)"
+    assert describe_wait(kim) == "7 d (40 h in working hours)"
 
 
 def test_working_time_is_shown_for_people_whose_hours_are_set(tmp_path: Path) -> None:
@@ -264,11 +273,11 @@ def test_working_time_is_shown_for_people_whose_hours_are_set(tmp_path: Path) ->
     at_night = Working.of({"hours": "02:00-03:00"}, UTC)
     metrics = measured(folder, working=at_night)
     person, *agents = metrics.people
-    assert wording.waited(person).endswith("(0 s in working hours)")
-    assert not any("working" in wording.waited(each) for each in agents)
-    assert "working" not in wording.span(metrics.lead)
+    assert describe_wait(person).endswith("(0 s in working hours)")
+    assert not any("working" in describe_wait(each) for each in agents)
+    assert "working" not in describe_span(metrics.lead)
     unset = measured(folder, working=Working.of({}, UTC))
-    assert not any("working" in wording.waited(each) for each in unset.people)
+    assert not any("working" in describe_wait(each) for each in unset.people)
 
 
 def _past(folder: Path, now: datetime = NOW) -> Past:
@@ -367,7 +376,7 @@ def test_of_many_rounds_the_last_are_told_one_by_one(tmp_path: Path) -> None:
     one = measured(folder_of(tmp_path, RUN))
     rounds = tuple((n, Span(60.0 * n, 0.0)) for n in range(1, 41))
     phases = tuple(replace(each, rounds=rounds) for each in one.phases if each.phase == "reviewing")
-    shown = wording.side_by_side([replace(one, phases=phases)])
+    shown = side_by_side([replace(one, phases=phases)])
     told = [
         each for each in shown if each.title.startswith("round ") or each.title[:7] == "rounds "
     ]

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.history import library
 from acp_core.history.moments import DOCUMENT, EVENT
 from acp_core.history.past import Past, gaps
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import Span
+from acp_core.history.store import open_recording
 from acp_core.model import Status, Verdict
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
@@ -56,7 +56,7 @@ def past_of(folder: Path) -> Iterator[Past]:
 
 def is_recorded(folder: Path, wanted: dict[str, str]) -> bool:
     """Whether the newest recorded version of every file is the one that is wanted."""
-    store = library.find(str(folder))
+    store = open_recording(str(folder))
     if store is None:
         return False
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.history import library
+from acp_core.history import store as history_store
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import TRIMMED, Bounds
 from acp_core.history.store import Store
@@ -33,8 +33,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def recorded(folder: Path) -> Store:
-    wait_for(lambda: library.find(str(folder)) is not None, "a recording")
-    store = library.find(str(folder))
+    wait_for(lambda: history_store.open_recording(str(folder)) is not None, "a recording")
+    store = history_store.open_recording(str(folder))
     assert store is not None
     return store
 
@@ -223,7 +223,7 @@ def test_a_symbolic_link_is_not_followed(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_database_that_is_damaged_ends_nothing(folder: Path) -> None:
-    place = library.path(str(folder))
+    place = history_store.recording_path(str(folder))
     place.parent.mkdir(parents=True)
     place.write_bytes(b"no database" * 1000)
     recorder = Recorder("test")
@@ -238,7 +238,7 @@ def test_nothing_is_recorded_where_that_is_turned_off(folder: Path) -> None:
     recorder = Recorder("test", Bounds(on=False))
     Fleet([folder], recorder=recorder).read()
     recorder.close()
-    assert library.find(str(folder)) is None
+    assert history_store.open_recording(str(folder)) is None
 
 
 def test_old_recordings_go_and_the_largest_room_is_kept(tmp_path: Path) -> None:
@@ -250,14 +250,16 @@ def test_old_recordings_go_and_the_largest_room_is_kept(tmp_path: Path) -> None:
         recorder = Recorder("test")
         Fleet([folder], recorder=recorder).read()
         recorder.close()
-        paths.append(library.path(str(folder)))
+        paths.append(history_store.recording_path(str(folder)))
     for path, age_days in zip(paths, (100, 40, 30, 0), strict=True):
         for file in path.parent.glob(f"{path.name}*"):
             os.utime(file, (now - age_days * 86_400,) * 2)
-    assert library.prune(Bounds(days=90), now) == [paths[0]]
-    assert library.prune(Bounds(days=90, megabytes=0.8), now) == [paths[1]]
-    assert library.prune(Bounds(days=90, megabytes=0.1), now) == [paths[2]], "one is in use"
-    assert [each.name for each in library.recordings()] == ["c3"]
+    assert history_store.prune_recordings(Bounds(days=90), now) == [paths[0]]
+    assert history_store.prune_recordings(Bounds(days=90, megabytes=0.8), now) == [paths[1]]
+    assert history_store.prune_recordings(Bounds(days=90, megabytes=0.1), now) == [paths[2]], (
+        "one is in use"
+    )
+    assert [each.name for each in history_store.recordings()] == ["c3"]
 
 
 def test_of_one_large_recording_old_contents_go_and_that_is_said(
@@ -271,9 +273,9 @@ def test_of_one_large_recording_old_contents_go_and_that_is_said(
         Fleet([folder], recorder=recorder).read()
         recorder.close()
         time.sleep(0.02)
-    path = library.path(str(folder))
+    path = history_store.recording_path(str(folder))
     before = path.stat().st_size
-    assert library.prune(Bounds(megabytes=0.2)) == [], "it is in use"
+    assert history_store.prune_recordings(Bounds(megabytes=0.2)) == [], "it is in use"
     assert path.stat().st_size < before * 2 / 3
     store = recorded(folder)
     versions = store.versions("proposal.md")
@@ -287,7 +289,7 @@ def test_of_one_large_recording_old_contents_go_and_that_is_said(
     assert listed.count("thrown away") == len(lost)
     first = json.loads(acp("replay", str(folder), "--at", "1", "--json").stdout)
     assert "proposal.md" in first["not_recorded"]
-    assert library.prune(Bounds(days=0.0)) == []
+    assert history_store.prune_recordings(Bounds(days=0.0)) == []
     kept = [v for v in recorded(folder).versions("proposal.md") if v.present]
     assert len(kept) == 1
 

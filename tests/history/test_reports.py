@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from acp_core.history.reports.rendered import to_html, to_markdown
+from acp_core.history.reports.markdown import to_html, to_markdown
 from acp_core.history.reports.report import redact_text
 from tests.cli.support import Acp
 from tests.history.test_metrics import RUN, folder_of
@@ -95,7 +95,7 @@ def test_csv_of_turns_is_no_program(acp: Acp, folder: Path) -> None:
         "server", "600", "proposal_submitted",
     )  # fmt: skip
     assert first["since"] == "2026-05-04T12:00:00Z"
-    from acp_core.history.reports.exports import _safe_cell
+    from acp_core.history.reports.report import _safe_cell
 
     assert _safe_cell("=cmd()") == "'=cmd()" and _safe_cell("reader") == "reader"
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.history import diff as differ
-from acp_core.history.diff import touched
-from acp_core.history.versions import Known, describe_versions
+from acp_core.history import versions
+from acp_core.history.versions import Known, describe_versions, touched
 from acp_core.model.past import Request
 from tests.cli.support import Acp
 from tests.loops.support import append, make
@@ -22,7 +21,7 @@ NEW = "# Proposal\n\n## Expiry\n\nEntries go after a day.\n\n## Storage\n\nIn on
 
 def of(*texts: str) -> list[tuple[str, str, tuple[str, ...]]]:
     requests = [Request(text, "3", "reader") for text in texts]
-    found = touched(requests, differ.lines(OLD, NEW))
+    found = touched(requests, versions.compare_lines(OLD, NEW))
     return [(each.request.text, each.section, each.words) for each in found]
 
 
@@ -39,12 +38,14 @@ def test_a_request_that_shares_its_words_was_touched() -> None:
 
 def test_nothing_changed_touches_nothing() -> None:
     request = Request("Say in Expiry how long.", "3", "reader")
-    assert touched([request], differ.lines(OLD, OLD)) == []
+    assert touched([request], versions.compare_lines(OLD, OLD)) == []
 
 
 def test_the_review_itself_answers_nothing() -> None:
     asked = Request("Name the time to live.", "3", "reader")
-    review = differ.lines("# Review\n", "# Review\n\nRequired Changes:\n- Name the time to live.\n")
+    review = versions.compare_lines(
+        "# Review\n", "# Review\n\nRequired Changes:\n- Name the time to live.\n"
+    )
     assert touched([asked], review) == []
 
 

@@ -40,9 +40,8 @@ DASHBOARD = {
 """What the dashboard imports after its first picture only, with what it does."""
 COLLABORATION = {
     "acp_core.agents.background",  # starts processes
-    "acp_core.agents.conductor",  # conducts sessions for long
+    "acp_core.agents.registry",  # starts and ends loops
     "acp_core.agents.session_lock",  # takes locks
-    "acp_core.agents.ending",  # ends processes
     "acp_core.files.requests",  # asks processes of other accounts
     "acp_core.history.moments",  # orders the past into moments
     "acp_core.history.past",  # opens recordings

@@ -8,7 +8,7 @@ import sys
 
 from tests.hygiene.sources import ROOT, files, tree
 
-ONLY = "acp_core/agents/live/connection.py"
+ONLY = "acp_core/agents/live/runner.py"
 
 
 def test_one_module_imports_the_library() -> None:

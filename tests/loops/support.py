@@ -18,7 +18,7 @@ from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import Spec
 from acp_core.person import paths
 from acp_core.protocols.folder.acts import agents
 from tests.agents.live.support import left_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents import budgets, ledger, presets, registry
+from acp_core.agents import budgets, presets, registry
 from acp_core.agents.budgets import Cap, Spent, Use, caps_of
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase
@@ -132,8 +132,8 @@ def test_a_budget_of_the_day_counts_all_collaborations_until_midnight(tmp_path: 
     assert note == "the budget for today is used up: 1,100 of 1,000 tokens"
     assert len(events(second)) == 1
     now = datetime.now(UTC)
-    assert ledger.of_day(now) == Spent(1_100, paid.COST)
-    assert ledger.of_day(now + timedelta(days=1)) == Spent()
+    assert budgets.spent_on(now) == Spent(1_100, paid.COST)
+    assert budgets.spent_on(now + timedelta(days=1)) == Spent()
 
 
 def test_a_budget_that_is_nearly_used_up_is_warned_of(

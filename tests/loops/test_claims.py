@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents import registry, spawn
+from acp_core.agents import program, registry
 from acp_core.agents.loop_directory import place
-from acp_core.agents.spawn import Command
+from acp_core.agents.program import Command
 from acp_core.agents.state import Phase, Run
 from acp_core.cli.main import run as acp_main
 from acp_core.diagnosis.processes import UnmanagedProcesses
@@ -207,7 +207,9 @@ def test_a_program_in_a_shared_folder_leaves_what_the_others_can_change(tmp_path
         for cwd, mode in ((folder, 0o664), (tmp_path, 0o644)):
             path = cwd / "made"
             words = ("/bin/sh", "-c", f"echo x > '{path}'")
-            run = spawn.start(Command(words, str(cwd), spawn.environment()), cwd / "o", cwd / "e")
+            run = program.start_program(
+                Command(words, str(cwd), program.environment()), cwd / "o", cwd / "e"
+            )
             wait_for(run.poll, "it to end")
             assert stat.S_IMODE(path.stat().st_mode) == mode
     finally:

@@ -12,7 +12,7 @@ import pytest
 
 from acp_core.agents import registry
 from acp_core.agents.live import answers, turn
-from acp_core.agents.live.state import Files
+from acp_core.agents.live.turn import Files
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase

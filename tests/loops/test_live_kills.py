@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from acp_core.agents.identity import Identity, identify
 from acp_core.agents.live import answers
 from acp_core.agents.live.answers import OpenRequest
+from acp_core.agents.processes import Identity, identify
 from acp_core.agents.state import Phase
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused

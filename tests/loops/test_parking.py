@@ -21,7 +21,7 @@ from acp_core.agents import registry
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.cli.main import run as acp_main
 from acp_core.files import claims, requests
-from acp_core.history import library
+from acp_core.history.store import open_recording
 from acp_core.loops import launch, parking
 from acp_core.loops.supervisor import SPARE
 from acp_core.model.clock import utc_now
@@ -196,7 +196,7 @@ def test_a_loop_goes_on_though_its_supervisor_is_killed(tmp_path: Path) -> None:
 
 def recorded_phase(folder: Path, participant: str) -> str:
     """What the recording says last of a loop."""
-    store = library.find(str(folder))
+    store = open_recording(str(folder))
     assert store is not None
     said = [each.content for each in store.loops() if each.participant == participant]
     store.close()

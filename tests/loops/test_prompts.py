@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents.identity import waiting_processes
+from acp_core.agents.processes import waiting_processes
 from acp_core.loops import launch
 from acp_core.model import OutcomeState, Status
 from acp_core.model.turn import Brief, Mode, TurnState

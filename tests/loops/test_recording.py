@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents.state import Phase
-from acp_core.history import library
-from acp_core.history.store import Store
+from acp_core.history.store import Store, open_recording
 from tests.agents.support import wait_for
 from tests.loops.support import append, command, log, make, start, wait_for_phase
 
 
 def recorded(folder: Path) -> Store:
-    store = library.find(str(folder))
+    store = open_recording(str(folder))
     assert store is not None
     return store
 
@@ -56,5 +55,5 @@ def test_nothing_is_recorded_where_that_is_turned_off(
     folder = make(tmp_path / "c")
     start(folder, "server", command(tmp_path))
     wait_for_phase(folder, "server", Phase.WAITING)
-    assert library.find(str(folder)) is None
+    assert open_recording(str(folder)) is None
     assert "not recorded" not in log(folder, "server")

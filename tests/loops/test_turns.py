@@ -14,7 +14,7 @@ import pytest
 from acp_core.agents import presets, registry
 from acp_core.agents.state import Phase
 from acp_core.fleet import Fleet
-from acp_core.loops.spec import Restart
+from acp_core.loops.launch import Restart
 from acp_core.model import Cause
 from acp_core.model.turn import Mode
 from tests.agents.support import wait_for

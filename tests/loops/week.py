@@ -26,8 +26,7 @@ from typing import Any
 from acp_core.agents import background, codec, registry
 from acp_core.agents.state import Phase
 from acp_core.loops import process
-from acp_core.loops.launch import LaunchError
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import LaunchError, Spec
 from tests.agents import live_agent
 from tests.loops import agent
 

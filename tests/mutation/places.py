@@ -73,7 +73,7 @@ UNDEFENDED = (
     ),
     Undefended(
         "acp_core/protocols/folder/write/append.py", "            edit.undo()", "            pass",
-        "tests/protocols/folder/test_append_safety.py::test_a_review_whose_event_cannot_be_appended_is_taken_back",
+        "tests/protocols/folder/test_edits.py::test_an_event_that_cannot_be_written_takes_its_review_back_with_it",
     ),
     Undefended(
         "acp_core/protocols/folder/read/facts.py", "and not self._again:", "and True:",

@@ -13,8 +13,7 @@ from acp_core.protocols.kit.tools import Seat
 from tests.protocols.cycle import making as cycles
 from tests.protocols.governed import making as runs
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import governed
-from tests.protocols.governed.test_engine_commands import state
+from tests.protocols.governed.acting import governed, state
 from tests.protocols.wire.support import Process, until
 from tests.protocols.workspaces import making as workspaces
 

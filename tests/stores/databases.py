@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def prepared(url: str) -> str:
     """Prepare a database for acp, with nothing in it; its address."""
-    from acp_core.stores.postgres import link, schema
+    from acp_core.stores.postgres import link
 
     connection = link.connect(url)
     connection.execute(
@@ -31,7 +31,7 @@ def prepared(url: str) -> str:
         " where datname = current_database() and pid <> pg_backend_pid()"
     )
     connection.execute("drop schema if exists acp cascade")
-    schema.prepare(connection)
+    link.prepare(connection)
     connection.close()
     return url
 

@@ -12,7 +12,7 @@ from acp_core.model.clock import utc_now
 from acp_core.protocols.folder.write import shared, sharing
 from acp_core.protocols.folder.write.append import Request
 from acp_core.stores.engine import Change, Tip
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 from tests.bench.collaborations import OWNER, READER, of_length
 from tests.stores.hosts import repository
 

@@ -13,7 +13,7 @@ import pytest
 from acp_core.stores import hosts as stores_hosts
 from acp_core.stores.address import parse
 from acp_core.stores.engine import HostState
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 from tests.stores.databases import prepared
 from tests.stores.hosts import ID, ROOT, Host, git, shared, started
 from tests.stores.test_shared_folder import REF, proposed

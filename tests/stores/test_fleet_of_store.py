@@ -13,7 +13,7 @@ from acp_core.model.clock import utc_now
 from acp_core.protocols.folder import mirror
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Listed
-from acp_core.stores.postgres import link, schema
+from acp_core.stores.postgres import link
 from acp_core.stores.postgres.hosts import Overview
 from tests.stores.databases import prepared
 from tests.stores.hosts import Host, git, repository, shared, started
@@ -242,7 +242,7 @@ def test_what_an_earlier_acp_wrote_is_read_from_its_log(
     anna, ben = people
     url = postgres.database()
     connection = link.connect(url)
-    connection.execute(schema.steps()[0].encode())
+    connection.execute(link.steps()[0].encode())
     connection.execute(b"insert into acp.version (version) values (1)")
     connection.close()
     ran = anna.acp("store", "list", url)

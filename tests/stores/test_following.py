@@ -20,7 +20,7 @@ from acp_core.protocols.folder.write import handover
 from acp_core.stores.address import parse
 from acp_core.stores.git import GitEngine
 from acp_core.stores.git_objects import ObjectStore
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 from tests.agents.support import wait_for
 from tests.stores.hosts import Host, repository, started
 

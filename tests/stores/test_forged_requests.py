@@ -13,7 +13,7 @@ from acp_core.protocols.folder.mirror import read_back
 from acp_core.stores import asking, mirror
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Asked
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 from tests.stores.databases import as_role
 from tests.stores.hosts import Host
 from tests.stores.mirrors import ID, conductor, configured, follow, gated_run, key, reader

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.stores import git_command
+from acp_core.stores import git_objects
 from acp_core.stores.address import parse
 from acp_core.stores.engine import (
     Asked,
@@ -306,12 +306,12 @@ def test_a_transport_that_the_person_allows_is_still_not_used(
 def test_a_persons_own_ssh_command_is_kept_and_asks_nothing(
     own: str, kept: str, tmp_path: Path
 ) -> None:
-    assert git_command.ssh_command(own, None).startswith(kept)
-    assert ("ControlMaster" in git_command.ssh_command(own, Path("/tmp/s"))) == own.startswith(
+    assert git_objects.ssh_command(own, None).startswith(kept)
+    assert ("ControlMaster" in git_objects.ssh_command(own, Path("/tmp/s"))) == own.startswith(
         "ssh"
     )
-    assert "ControlMaster" not in git_command.ssh_command("ssh -o ControlPath=/x", Path("/tmp/s"))
-    assert "StrictHostKeyChecking" not in git_command.ssh_command(own, tmp_path)
+    assert "ControlMaster" not in git_objects.ssh_command("ssh -o ControlPath=/x", Path("/tmp/s"))
+    assert "StrictHostKeyChecking" not in git_objects.ssh_command(own, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_a_persons_own_ssh_command_is_kept_and_asks_nothing(
 def test_what_git_says_is_understood(
     said: str, pushing: bool, kind: type[Exception], words: str
 ) -> None:
-    found = git_command.refusal("ssh://git@h/r", "", said, pushing=pushing)
+    found = git_objects.refusal("ssh://git@h/r", "", said, pushing=pushing)
     assert type(found) is kind
     assert words in str(found)
     assert "secret" not in str(found)
@@ -346,7 +346,7 @@ def test_what_git_says_is_understood(
 )  # fmt: skip
 def test_a_race_is_told_from_a_refusal(why: str) -> None:
     printed = f"To ssh://h/r\n!\t{'1' * 40}:{REF}\t{why}\nDone\n"
-    assert type(git_command.refusal("ssh://h/r", printed, "", pushing=True)) is TipMoved
+    assert type(git_objects.refusal("ssh://h/r", printed, "", pushing=True)) is TipMoved
 
 
 def test_hosts_say_what_they_do_and_ask_each_other(engine: GitEngine) -> None:
@@ -474,5 +474,5 @@ def test_a_document_is_told_as_it_was_at_an_earlier_tip(engine: GitEngine) -> No
 def test_a_branch_that_is_missing_is_told_from_a_connection_that_is_lost() -> None:
     said = "fatal: couldn't find remote ref refs/heads/acp/run/ask/b\n"
     said += "fatal: the remote end hung up unexpectedly\n"
-    refused = git_command.refusal("ssh://a@b/c.git", "", said, pushing=False)
+    refused = git_objects.refusal("ssh://a@b/c.git", "", said, pushing=False)
     assert isinstance(refused, StoreUnreachable) and "couldn't find remote ref" in str(refused)

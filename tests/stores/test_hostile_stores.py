@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Change, HostState, Lease
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 from tests.e2e.test_hostile_requests import EVIL, is_text, shows
 from tests.stores.hosts import ID, Host, git, shared, started
 from tests.stores.test_shared_folder import HOSTILE, REF, proposed

@@ -13,7 +13,7 @@ import pytest
 from acp_core.stores import asking
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Asked
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 from tests.e2e.test_hostile_requests import EVIL, is_text, shows, strings
 from tests.stores.databases import as_role
 from tests.stores.hosts import ROOT, Host

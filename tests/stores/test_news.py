@@ -8,11 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from acp_core.stores import git_listing
+from acp_core.stores import git
 from acp_core.stores.address import parse
 from acp_core.stores.engine import Change
-from acp_core.stores.git import GitEngine
-from acp_core.stores.git_listing import NEWS_LOOK, NEWS_QUIET, QUIET_NEWS_LOOK, GitNews
+from acp_core.stores.git import NEWS_LOOK, NEWS_QUIET, QUIET_NEWS_LOOK, GitEngine, GitNews
 from tests.stores.hosts import repository
 
 
@@ -31,7 +30,7 @@ def test_a_quiet_repository_is_looked_at_less_often_until_something_changes(
 ) -> None:
     store, clock = repository(tmp_path), Clock()
     fake = SimpleNamespace(monotonic=lambda: clock.now, sleep=clock.sleep)
-    monkeypatch.setattr(git_listing, "time", fake)
+    monkeypatch.setattr(git, "time", fake)
     engine = GitEngine(parse(f"{store}#one"))
     line = json.dumps({"seq": 1}).encode() + b"\n"
     tips = {"one": engine.publish(None, Change(line, line, 1, b"{}")).id}

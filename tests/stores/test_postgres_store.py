@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from acp_core.stores.engine import Asked, HostState, StoreRefused
-from acp_core.stores.postgres import link, schema
+from acp_core.stores.postgres import link
 from acp_core.stores.postgres.hosts import Overview
 from tests.stores.databases import begun, change, engine, line, prepared
 from tests.stores.hosts import ID, Host, started
 from tests.support.postgres import Server
 
-NEXT = schema.VERSION + 1
+NEXT = link.VERSION + 1
 NEXT_VERSION = "alter table acp.collab add column title text not null default ''"
 
 
@@ -45,16 +45,16 @@ def test_a_database_is_prepared_once(postgres: Server, host: Host) -> None:
     refused = host.acp("store", "list", url)
     assert (refused.returncode, "run `acp store init postgresql://" in refused.stderr) == (8, True)
     said = host.done("store", "init", url)
-    assert "created tables of version 1\n" in said and f"version {schema.VERSION}\n" in said
+    assert "created tables of version 1\n" in said and f"version {link.VERSION}\n" in said
     assert " is ready: acp share FOLDER '" in said
     opened, tip = begun(url)
-    assert f"nothing to do: the tables have version {schema.VERSION}\n" in host.done(
+    assert f"nothing to do: the tables have version {link.VERSION}\n" in host.done(
         "store", "init", url
     )
     told = json.loads(host.done("store", "init", url, "--json"))
     assert (told["version_before"], told["version"], told["made"]) == (
-        schema.VERSION,
-        schema.VERSION,
+        link.VERSION,
+        link.VERSION,
         [],
     )
     assert {each["name"]: each["value"] for each in told["checks"]}["fsync"] == "on"
@@ -116,8 +116,8 @@ def test_tables_are_brought_up_to_date_and_newer_ones_left_alone(database: str, 
     opened, tip = begun(database)
     opened.close()
     connection = link.connect(database)
-    done = schema.prepare(connection, (*schema.steps(), NEXT_VERSION))
-    assert (done.before, done.after) == (schema.VERSION, NEXT)
+    done = link.prepare(connection, (*link.steps(), NEXT_VERSION))
+    assert (done.before, done.after) == (link.VERSION, NEXT)
     assert done.made == (f"tables of version {NEXT}",)
     kept = connection.execute("select name, title from acp.collab").fetchall()
     assert kept == [("one", "")]
@@ -126,7 +126,7 @@ def test_tables_are_brought_up_to_date_and_newer_ones_left_alone(database: str, 
         engine(database) as newer,
         pytest.raises(
             StoreRefused,
-            match=rf"a newer acp \(version {NEXT}; this acp uses {schema.VERSION}\): update acp",
+            match=rf"a newer acp \(version {NEXT}; this acp uses {link.VERSION}\): update acp",
         ),
     ):
         newer.read(tip)
@@ -139,14 +139,14 @@ def test_an_update_that_fails_leaves_all_as_it_was(database: str) -> None:
 
     connection = link.connect(database)
     with pytest.raises(psycopg.Error):
-        schema.prepare(connection, (*schema.steps(), f"{NEXT_VERSION}; select 1/0"))
-    assert schema.version(connection) == schema.VERSION
-    assert schema.prepare(connection).made == ()
+        link.prepare(connection, (*link.steps(), f"{NEXT_VERSION}; select 1/0"))
+    assert link.version(connection) == link.VERSION
+    assert link.prepare(connection).made == ()
     connection.close()
 
 
 def test_earlier_tables_are_named(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "VERSION", NEXT)
+    monkeypatch.setattr(link, "VERSION", NEXT)
     with (
         engine(database) as opened,
         pytest.raises(
@@ -162,7 +162,7 @@ def test_two_prepare_at_once(postgres: Server) -> None:
 
     def prepare() -> None:
         connection = link.connect(url)
-        made.append(schema.prepare(connection).made)
+        made.append(link.prepare(connection).made)
         connection.close()
 
     threads = [threading.Thread(target=prepare) for _ in range(4)]

@@ -15,7 +15,7 @@ from acp_core.stores import asking
 from acp_core.stores.address import parse
 from acp_core.stores.asking import Ledger
 from acp_core.stores.engine import Asked, Engine
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 from tests.loops.support import stand_in
 from tests.stores.hosts import ID, Host, repository, started
 from tests.support import forked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_core.history import diff as differ
+from acp_core.history.versions import hunks, is_changed
 from acp_tui.screens.reading import below, compare, side_by_side
 from acp_tui.text import width
 from acp_tui.widgets.lines import Row, text_of
@@ -20,8 +20,8 @@ def marked(rows: list[Row]) -> list[str]:
 
 def test_rendered_a_word_is_one_change_though_the_paragraph_is_long() -> None:
     comparison = compare(OLD, NEW, rendered=True)
-    hunks = differ.hunks(comparison.diff)
-    rows, changes = below(comparison, [line for hunk in hunks for line in hunk], 60)
+    parts = hunks(comparison.diff)
+    rows, changes = below(comparison, [line for hunk in parts for line in hunk], 60)
     text = "\n".join(text_of(row) for row in rows)
     assert "**" not in text and "• three" in text
     assert {"seven", "thirty"} <= set(marked(rows))
@@ -57,4 +57,4 @@ def test_every_text_fits_its_columns(old: str, new: str, rendered: bool, cells: 
         side_by_side(comparison, comparison.diff, cells),
     ):
         assert all(width(text_of(row)) <= cells for row in made)
-    assert differ.is_changed(comparison.diff) <= (old != new)
+    assert is_changed(comparison.diff) <= (old != new)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.diagnosis.actions import NextStep
-from acp_core.diagnosis.idle import is_idle
+from acp_core.loops.wording import is_idle
 from acp_core.model import Cause, Need, Outcome, OutcomeState, Participant, Runner, Status
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from acp_core.agents.identity import Identity
+from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.fleet import Batch
 from acp_core.model import Action, Cause, Need, Outcome, OutcomeState, Preview

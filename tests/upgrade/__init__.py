@@ -10,7 +10,7 @@ A sample is a person's folder as it stood when the machine went down (`tests.upg
     ``python -m tests.upgrade.make PATH_TO_ACP``, in about two minutes.
 
 No process is known by its command line: a record names its process (``pid``, ``created``,
-``since_boot``, ``boot``, see `acp_core.agents.identity.Identity`), or a lock is held as long as
+``since_boot``, ``boot``, see `acp_core.agents.processes.Identity`), or a lock is held as long as
 it lives. So modules may be renamed. What may not change, or has to be read as before:
 
 Folders and files, below the state folder (``$ACP_STATE``; digests are SHA-256, in hexadecimal)

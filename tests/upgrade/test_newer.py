@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents import ledger
-from acp_core.agents.identity import Identity
+from acp_core.agents import budgets
+from acp_core.agents.processes import Identity
 from acp_core.agents.state import Run
 from acp_core.files import claims, transaction
 from acp_core.files.read_only import NEWER, is_newer
@@ -164,8 +164,8 @@ def test_what_a_newer_program_spent_counts_and_stays(
     place.parent.mkdir()
     facts = {"tokens": 5, "cost": 0.5, "unpriced": 0, "later": {"all": "new"}}
     place.write_text(f'{json.dumps(facts)}\n{{"kind": "all new"}}\n')
-    assert ledger.of_day(now).tokens == 5
+    assert budgets.spent_on(now).tokens == 5
     before = place.read_bytes()
-    ledger.note(Run(1, Identity(1, 2.0), now, tokens_in=2), "/f", "p", now)
-    assert ledger.of_day(now).tokens == 7
+    budgets.note_run(Run(1, Identity(1, 2.0), now, tokens_in=2), "/f", "p", now)
+    assert budgets.spent_on(now).tokens == 7
     assert place.read_bytes().startswith(before)

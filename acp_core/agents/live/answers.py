@@ -1,12 +1,15 @@
-"""Requests and questions that wait for a person, and their answers: files in the account's state folder.
+"""Requests and questions that wait for a person, their answers, and who may give them.
 
-No session may write there: it is neither the collaboration's folder nor the drafts'. Whoever holds
-a session publishes a request and waits; anybody of the account lists it and answers it, once, for
-exactly what was shown. Who comes first counts, a person or the end of the time: both make the same
-file, which can be made only once. A request whose publisher has ended is open no more; so is a
-participant's question. A person is there to answer who has used a terminal or a page of this
-account lately. A terminal that merely stays open overnight says nothing, nor does one that an agent
-opened for itself. A dashboard in a browser has no terminal: it notes when somebody uses it.
+They are files in the account's state folder. No session may write there: it is neither the
+collaboration's folder nor the drafts'. Whoever holds a session publishes a request and waits; anybody
+of the account lists it and answers it, once, for exactly what was shown. Who comes first counts, a
+person or the end of the time: both make the same file, which can be made only once. A request whose
+publisher has ended is open no more; so is a participant's question. A person is there to answer who
+has used a terminal or a page of this account lately. A terminal that merely stays open overnight says
+nothing, nor does one that an agent opened for itself. A dashboard in a browser has no terminal: it
+notes when somebody uses it. A process that a participant's program started decides
+nothing for people: that stops a program that is confined, and one that answers its own requests by
+mistake; it does not stop one that may start processes which nothing ties to it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from glob import glob
@@ -27,28 +30,33 @@ from pathlib import Path
 
 import psutil
 
-from acp_core.agents import codec
-from acp_core.agents.identity import Identity, myself
+from acp_core.agents import codec, registry
 from acp_core.agents.live.requests import AgentQuestion, Choice, PermissionRequest
-from acp_core.agents.live.state import MARK
+from acp_core.agents.live.turn import MARK, Files
 from acp_core.agents.loop_directory import permissions as root
-from acp_core.files import atomic
+from acp_core.agents.loop_directory import place
+from acp_core.agents.processes import Identity, identify, myself
+from acp_core.files import atomic, claims
 from acp_core.files.secrets import mask
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.person import paths
 from acp_core.person.paths import key_of
 from acp_core.person.permissions import Verdict
 
 ATTENDED = timedelta(minutes=15)
+
 """How long a request waits where somebody is there to answer; elsewhere it waits for ever."""
 
 LARGEST = 16 << 20  # bytes of the record of answers; then a new one is begun
 
 ACP = "acp"
+
 """Who answers where no person did: by the policy, or because the time is over."""
 
 ANSWERED = "answered"
+
 """How a question is recorded that a person answered; one that nobody answered is rejected."""
 
 _LATE = f"no person answered within {ATTENDED.total_seconds() / 60:.0f} minutes"
@@ -328,6 +336,7 @@ def _answer_path(id: str) -> Path:
 _LOOK = 0.25  # seconds between two looks whether somebody answered
 
 _MOST = 20
+
 """Questions of one process that may be open at the same time."""
 
 
@@ -467,3 +476,54 @@ def _used(terminal: str) -> float | None:
         return os.stat(terminal).st_atime
     except OSError:
         return None
+
+
+def refuse_inside_a_session() -> None:
+    """Refuse where the environment or an ancestor of this process marks a session.
+
+    Raises:
+        Refused: one does.
+    """
+    if MARK in os.environ or _is_below_a_session(psutil.Process().parents()):
+        raise Refused(
+            "an agent's session cannot decide this: run the command in a terminal of your own"
+        )
+
+
+def refuse_another_participant(folder: str, participant: str) -> None:
+    """Refuse to act as somebody else from inside a session, while that one's own program works.
+
+    Args:
+        folder: the collaboration.
+        participant: as whom this process wants to act.
+
+    Raises:
+        Refused: it is inside another one's session.
+    """
+    _, own = Files(place(folder, participant)).mark
+    above = map(_mark_of, psutil.Process().parents())
+    marks = {os.environ.get(MARK, ""), *above} - {""}
+    if not marks or own in marks or "://" in folder:
+        return
+    if claims.seen(folder, claims.of_participant(participant)).held:
+        raise Refused(f"another program takes the turns of {clean_line(participant)}")
+
+
+def _is_below_a_session(ancestors: Iterable[psutil.Process]) -> bool:
+    running = {each.publisher for each in waiting()}
+    for loop in registry.runners():
+        if loop.run is not None and loop.program_alive:
+            running.add(loop.run.process)
+    return any(_has_mark(each) or identify(each.pid) in running for each in ancestors)
+
+
+def _has_mark(process: psutil.Process) -> bool:
+    return bool(_mark_of(process))
+
+
+def _mark_of(process: psutil.Process) -> str:
+    """The place of the session that started a process; "" where none did."""
+    try:
+        return process.environ().get(MARK, "")
+    except (psutil.Error, OSError):  # another account's
+        return ""

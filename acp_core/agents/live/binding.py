@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from acp_core.agents.live import turn as live_turns
-from acp_core.agents.live.state import Order, TurnScope
-from acp_core.agents.live.turn import RUNNER_MODULE, LiveCommand
+from acp_core.agents.live.turn import RUNNER_MODULE, LiveCommand, Order, TurnScope
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.permissions import NO_TOOLS, ToolServer
 from acp_core.agents.presets import ANY, Preset
-from acp_core.agents.program import Program
-from acp_core.agents.spawn import SpawnError, live_program
+from acp_core.agents.program import Program, SpawnError, live_program
 from acp_core.model.errors import AcpError
 from acp_core.person import permissions, settings
 from acp_core.person.permissions import Permissions, Policy
@@ -45,7 +43,7 @@ def in_force(chosen: str) -> Permissions:
         chosen: the policy's name; "" for that of the settings.
 
     Raises:
-        WrongRule: the settings hold something that is no rule.
+        WrongValue: there is no such policy.
         SettingsError: they cannot be read.
     """
     allowed = permissions.parse(settings.load().permissions)

@@ -14,8 +14,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 from acp_core.agents.progress import items, string, table
@@ -26,6 +27,7 @@ from acp_core.model.text import clean_line
 ALLOW_ONCE, REJECT_ONCE = "allow_once", "reject_once"
 
 LARGEST = 300_000
+
 """Characters that are read of a request, all its texts together."""
 
 _LONGEST = 4_000  # characters of a name or a title
@@ -287,15 +289,19 @@ def bounded(request: PermissionRequest) -> PermissionRequest:
 
 
 FORM = "elicitation/create"
+
 """The method by which an agent has a person fill in a form."""
 
 CANCELLED: dict[str, Any] = {"action": "cancel"}
+
 """The answer to a form for which nobody waits any more."""
 
 NOT_ALLOWED: dict[str, Any] = {"outcome": {"outcome": "cancelled"}}
+
 """The answer to a request for permission for which nobody waits any more."""
 
 MOST_QUESTIONS = 20
+
 """Questions of one form; a longer one is declined."""
 
 _LABEL = 100  # characters of a choice as it is shown
@@ -472,3 +478,16 @@ def _content(about: FormField, answer: str) -> dict[str, object] | None:
 def _as_written(question: AgentQuestion, answer: str) -> str:
     """An answer as the program wrote the choice, where it is one."""
     return next((each.label for each in question.choices if choice_text(each) == answer), answer)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCommand:
+    """A command of acp that a participant may run for itself.
+
+    Attributes:
+        read: makes values of the words after the command's name; None where they are not plain.
+        files: names of the values that are paths of files which the command reads.
+    """
+
+    read: Callable[[Sequence[str]], SimpleNamespace | None]
+    files: tuple[str, ...] = ()

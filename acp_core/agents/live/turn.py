@@ -1,13 +1,14 @@
-"""One turn of a live session, as whoever takes a participant's turns sees it: a program at work.
+"""A live session as whoever takes a participant's turns sees it: its files, and a turn as a program at work.
 
-The runner that holds the session (`acp_core.agents.live.runner`) is given the turn as a file. It
-goes on when whoever watches is killed; the next one finds the turn again by its run.
-A person sends it a message, or cancels it. Both are files, like everything between a runner and others.
+The runner that holds the session (`acp_core.agents.live.runner`) is given its order and each turn as
+a file, and says in files what it is and how turns end. It goes on when whoever watches is killed; the
+next one finds the turn again by its run. A person's message and the cancelling of a turn are files, too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import json
 import os
@@ -15,31 +16,219 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
-from acp_core.agents import background, codec, ending
-from acp_core.agents.identity import Identity, descendants, marked
-from acp_core.agents.live.state import End, Files, Held, Order, Turn, TurnScope
+from acp_core.agents import background, codec, processes
 from acp_core.agents.live.updates import RUNNER
 from acp_core.agents.loop_directory import LoopDirectory
+from acp_core.agents.processes import Identity, descendants, marked
+from acp_core.agents.program import Command, Exit, SpawnError
 from acp_core.agents.progress import items, string, table
-from acp_core.agents.spawn import Exit, SpawnError
 from acp_core.files import atomic
 from acp_core.model.errors import NotStarted
 
+MARK = "ACP_LIVE_SESSION"
+"""The variable by which everything that a session starts is known; its value is the path of the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a runner is asked for; it stays the same for all its turns.
+
+    Attributes:
+        place: the participant's place.
+        argv, cwd, env: the agent's program, as it is started.
+        ask_mode: the permission mode that makes it ask us; "" where it needs none.
+        folders: which the agent may use besides ``cwd``.
+        idle: seconds without a turn after which it ends; ``alone`` the same where nobody holds the
+            participant's lock.
+        handshake: seconds for the agent's first answer: on a busy machine, programs start slowly.
+        folder, participant: the collaboration, and whose turns are taken.
+        title: the program, for people.
+        rejection_ends_turn: the agent ends its turn when a request of it is rejected.
+        run_id: the collaboration's run; "" where its protocol names none.
+        server: the command that serves the participant's tools to the agent; empty for none.
+        server_env: variables that this command needs.
+    """
+
+    place: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str] = field(default_factory=dict, repr=False)
+    ask_mode: str = ""
+    folders: tuple[str, ...] = ()
+    idle: float = 600.0
+    alone: float = 30.0
+    handshake: float = 60.0
+    folder: str = ""
+    participant: str = ""
+    title: str = ""
+    rejection_ends_turn: bool = False
+    run_id: str = ""
+    server: tuple[str, ...] = ()
+    server_env: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def command(self) -> Command:
+        """The agent's program."""
+        return Command(self.argv, self.cwd, self.env)
+
+    @property
+    def digest(self) -> str:
+        """Changes with anything but the variables, which differ from one caller to the next."""
+        words = [*self.argv, self.cwd, self.ask_mode, *self.folders, self.run_id, *self.server]
+        return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn: the files of its prompt, its journal, and its end."""
+
+    number: int
+    prompt: str
+    journal: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScope:
+    """What a turn may do without a person being asked, where the policy lets it.
+
+    Attributes:
+        what: what the turn is about, for people.
+        documents: files that it may change.
+        folders: folders below which it may change files.
+        kept: names below those that it may not change without being asked about.
+        confined: a change elsewhere is rejected; no person is asked.
+        permissions: the policy; "" for that of the settings.
+        tools: the tools of our own server that were given to the program.
+    """
+
+    what: str = ""
+    documents: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    confined: bool = False
+    permissions: str = ""
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a turn ended.
+
+    Attributes:
+        code: 0 where the agent answered it.
+        unusable: why no turn can be taken in a live session with this program; "" where one can.
+        crashed: the program ended in the middle of it, or closed its output.
+    """
+
+    code: int = 0
+    unusable: str = ""
+    crashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A runner and its session.
+
+    Attributes:
+        process: the runner; ``agent`` the agent's program, None where none runs.
+        digest: of what it was asked for.
+        session: the agent's name for the session, "" where none began.
+        used: when the session was used last; ``turns`` it took.
+        number: of the run whose turn it took last.
+        leaving: it takes no more turns.
+        steers: the agent takes messages in the middle of a turn.
+    """
+
+    process: Identity
+    agent: Identity | None = None
+    digest: str = ""
+    session: str = ""
+    used: datetime | None = None
+    turns: int = 0
+    number: int = 0
+    leaving: bool = False
+    steers: bool = False
+
+
+class Files:
+    """The files of a participant's live session, below its place.
+
+    Args:
+        where: the participant's place.
+    """
+
+    def __init__(self, where: LoopDirectory) -> None:
+        self.folder = where.folder / "live"
+        self.mark = (MARK, str(where.folder))
+
+    @property
+    def held(self) -> Path:
+        """What the runner says of itself."""
+        return self.folder / "session.json"
+
+    @property
+    def turn(self) -> Path:
+        """The turn that the runner is to take next."""
+        return self.folder / "turn.json"
+
+    @property
+    def messages(self) -> Path:
+        """The folder of messages for the running turn."""
+        return self.folder / "messages"
+
+    @property
+    def scope(self) -> Path:
+        """What the turn may do, where its protocol says so beforehand."""
+        return self.folder / "scope.json"
+
+    @property
+    def errors(self) -> Path:
+        """What the agent's program printed as errors."""
+        return self.folder / "agent.err"
+
+    def load(self) -> Held | None:
+        """The runner that is or was there; None where there was none."""
+        with contextlib.suppress(codec.CodecError):
+            return codec.read(Held, self.held)
+        return None
+
+    def load_scope(self) -> TurnScope | None:
+        """What the turn may do; None where nothing says so."""
+        with contextlib.suppress(codec.CodecError):
+            return codec.read(TurnScope, self.scope)
+        return None
+
+    def take_turn(self) -> Turn | None:
+        """The turn to be taken next, taken away; None where there is none."""
+        try:
+            turn = codec.read(Turn, self.turn)
+            os.unlink(self.turn)
+        except (codec.CodecError, FileNotFoundError):
+            return None
+        return turn
+
+
 CRASHES = 2
+
 """Crashes of a live session after which the rest of a turn is taken without one."""
 
 CRASHED = f"no: the live session crashed {CRASHES} times in this turn"
+
 """What a session's state says then of live sessions, until the next turn."""
 
 NEXT_TIME = "; the next turn retries"
+
 """What ends the reason why no live session is possible, where another turn may find it possible."""
 
 _LIBRARY = "acp"
 
 RUNNER_MODULE = "acp_core.agents.live.runner"
+
 """The runner whose policy is what each turn's scope says."""
 
 _LEAVE = 15.0  # seconds for a runner to end with its agent
@@ -91,9 +280,9 @@ class LiveTurn:
     def signal(self, number: int) -> None:
         """Ask the runner to cancel the turn and end; or end it with all that its agent started."""
         if number != signal.SIGKILL:
-            ending.send(self.identity, number)
+            processes.send(self.identity, number)
             return
-        ending.send(self.identity, signal.SIGKILL)
+        processes.send(self.identity, signal.SIGKILL)
         end_leftovers(self._where)
 
 
@@ -145,7 +334,7 @@ def _goes_on(files: Files, held: Held, order: Order, turn: Turn) -> bool:
     if held.leaving or held.digest != order.digest or not held.process.alive():
         return False
     codec.write(files.turn, turn)
-    ending.send(held.process, signal.SIGUSR1)
+    processes.send(held.process, signal.SIGUSR1)
     now = files.load()
     if now is not None and not now.leaving and held.process.alive():
         return True
@@ -222,9 +411,9 @@ def stop(where: LoopDirectory) -> None:
     if held is None:
         return
     if held.process.alive():
-        ending.send(held.process, signal.SIGTERM)
-        if not ending.have_ended([held.process], _LEAVE):
-            ending.send(held.process, signal.SIGKILL)
+        processes.send(held.process, signal.SIGTERM)
+        if not processes.have_ended([held.process], _LEAVE):
+            processes.send(held.process, signal.SIGKILL)
     end_leftovers(where)
 
 
@@ -240,7 +429,7 @@ def end_leftovers(where: LoopDirectory) -> None:
             left |= {held.agent, *descendants(held.agent.pid)}
         if not left:
             return
-        ending.end(left, _SOON)
+        processes.end(left, _SOON)
 
 
 _STEP = 0.05  # seconds between two looks for a reply
@@ -374,4 +563,4 @@ def _is_held(files: Files) -> bool:
 def _wake(files: Files) -> None:
     held = files.load()
     if held is not None:
-        ending.send(held.process, signal.SIGUSR1)
+        processes.send(held.process, signal.SIGUSR1)

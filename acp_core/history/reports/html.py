@@ -17,10 +17,10 @@ from html import escape
 from itertools import accumulate
 from typing import NamedTuple
 
-from acp_core.history import chart, wording
+from acp_core.history import chart, metrics
 from acp_core.history.chart import across, svg
 from acp_core.history.metrics import NOT_RECORDED
-from acp_core.history.reports.rendered import LONGEST, to_html
+from acp_core.history.reports.markdown import LONGEST, to_html
 from acp_core.history.reports.report import Report, cells
 from acp_core.model import Event, Panel, Phase, Status, format
 from acp_core.model.past import PastTurn
@@ -305,14 +305,14 @@ def _chart(drawn: chart.Chart | None, utc: bool) -> Iterator[str]:
 
 def _figures(report: Report) -> Iterator[str]:
     yield '<h2>Figures</h2><table class="figures"><tbody>'
-    for name, value in wording.summary(report.metrics):
+    for name, value in metrics.summary_figures(report.metrics):
         yield f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
     yield "</tbody></table>"
     yield "<h3>Time in phases and of participants</h3>"
-    phases = [(phase.label, wording.span(phase.total)) for phase in report.metrics.phases]
+    phases = [(phase.label, metrics.describe_span(phase.total)) for phase in report.metrics.phases]
     yield from _table("Time in phases", ("phase", "time"), phases)
-    rows = wording.people(report.metrics)
-    yield from _table("Time of participants", wording.PEOPLE, rows)
+    rows = metrics.people_figures(report.metrics)
+    yield from _table("Time of participants", metrics.PEOPLE, rows)
 
 
 def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -17,14 +17,12 @@ from typing import Any
 
 from acp_core.agents import presets, registry
 from acp_core.agents.budgets import Cap, caps_of
-from acp_core.agents.conductor import loops_of_others
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import ANY, Preset, PresetError, is_installed
+from acp_core.agents.registry import loops_of_others
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
-from acp_core.loops import spec as specs
-from acp_core.loops.launch import LaunchError
-from acp_core.loops.spec import Restart, Spec
+from acp_core.loops.launch import LaunchError, Restart, Spec
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
@@ -188,7 +186,7 @@ class Programs:
         """What a participant's turns were taken with before: here, or where this goes on from."""
         raw = self._raw.get(name, name)
         for folder in (self._folder, *self._earlier):
-            found = specs.load(place(folder, raw))
+            found = launch.load_spec(place(folder, raw))
             if found is not None:
                 workdir = self._folder if found.workdir == found.folder else found.workdir
                 return replace(found, folder=self._folder, workdir=workdir)
@@ -224,7 +222,9 @@ class Programs:
 
     def _others(self) -> list[str]:
         """Participants whose loop has a program; those first that took turns with it."""
-        having = [loop for loop in self._loops if specs.load(place(loop.folder, loop.participant))]
+        having = [
+            loop for loop in self._loops if launch.load_spec(place(loop.folder, loop.participant))
+        ]
         having.sort(key=lambda loop: (not _is_well(loop), -loop.shown.turns))
         return [safe_id(loop.participant) for loop in having]
 

@@ -20,7 +20,6 @@ from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
 from acp_core.loops import launch, wording
-from acp_core.loops import spec as specs
 from acp_core.loops.acts import table
 from acp_core.loops.acts.about import (
     BEFORE,
@@ -35,8 +34,7 @@ from acp_core.loops.acts.about import (
     renewed,
     spec_of,
 )
-from acp_core.loops.launch import LaunchError, Plan
-from acp_core.loops.spec import Spec
+from acp_core.loops.launch import LaunchError, Plan, Spec
 from acp_core.model import Action, Change, Outcome, OutcomeState, Participant, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
@@ -414,7 +412,7 @@ def _running(about: About, plan: Plan) -> RunnerState | None:
 
 Wanted = list[tuple[Spec, Preset]]
 _USUAL = Chosen(
-    "", "", False, False, None, specs.Restart.ON_FAILURE.value, None, None, None, None, []
+    "", "", False, False, None, launch.Restart.ON_FAILURE.value, None, None, None, None, []
 )
 
 
@@ -478,7 +476,7 @@ def _ran(before: str, folder: str) -> Wanted:
     """What this account's loops of one folder would be asked to do in another."""
     old, new, found = key_of(before), key_of(folder), []
     for loop in registry.runners(old):
-        spec = specs.load(place(old, loop.participant))
+        spec = launch.load_spec(place(old, loop.participant))
         if spec is None:
             continue
         workdir = new if spec.workdir == spec.folder else spec.workdir

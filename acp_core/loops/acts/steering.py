@@ -20,19 +20,16 @@ import psutil
 
 from acp_core.agents import budgets, presets, registry
 from acp_core.agents.budgets import Cap, Use
-from acp_core.agents.ending import Stopped
-from acp_core.agents.identity import Identity
 from acp_core.agents.live import answers, turn
-from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.inside import refuse_inside_a_session
+from acp_core.agents.live.answers import OpenRequest, refuse_inside_a_session
 from acp_core.agents.live.requests import ALLOW_ONCE
 from acp_core.agents.live.turn import Steering, has_ended
 from acp_core.agents.loop_directory import LoopDirectory, place
 from acp_core.agents.presets import Preset
+from acp_core.agents.processes import Identity, Stopped
 from acp_core.agents.state import Run, RunnerState
 from acp_core.files.claims import account
-from acp_core.loops import spec as specs
-from acp_core.loops import wording
+from acp_core.loops import launch, wording
 from acp_core.loops.acts.about import About, is_loop, one_of
 from acp_core.loops.acts.table import (
     ANSWER,
@@ -44,7 +41,7 @@ from acp_core.loops.acts.table import (
     STOP_LOOP,
     STOP_PROGRAM,
 )
-from acp_core.loops.recording import stop_loops
+from acp_core.loops.launch import stop_loops
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
@@ -297,7 +294,7 @@ def _raise(loop: RunnerState, cap: Cap) -> bool:
         Whether there was such a budget.
     """
     where = place(loop.folder, loop.participant)
-    spec = specs.load(where)
+    spec = launch.load_spec(where)
     having = loop.shown.budget if spec is None else spec.caps
     if all((each.scope, each.unit) != (cap.scope, cap.unit) for each in having):
         return False
@@ -306,7 +303,7 @@ def _raise(loop: RunnerState, cap: Cap) -> bool:
             run_id = loop.shown.run_id
             budgets.raise_to(cap, loop.folder, loop.participant, run_id, utc_now())
         else:
-            specs.save(replace(spec, caps=budgets.merged(spec.caps, (cap,))), where)
+            launch.save_spec(replace(spec, caps=budgets.merged(spec.caps, (cap,))), where)
     except OSError as error:
         raise Refused(f"could not save the budget: {error.strerror or error}") from None
     return True

@@ -33,7 +33,7 @@ from acp_core.protocols.folder.view.build import Builder
 from acp_core.protocols.folder.view.timeline import LINK_NOTE, EventLog
 
 if TYPE_CHECKING:
-    from acp_core.agents.live.policy import OwnCommand
+    from acp_core.agents.live.requests import OwnCommand
     from acp_core.model.card import Card
     from acp_core.protocols.folder.conduct.following import Wanted
     from acp_core.protocols.folder.conduct.turns import Turns

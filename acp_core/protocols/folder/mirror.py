@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acp_core.agents.live.inside import refuse_inside_a_session
+from acp_core.agents.live.answers import refuse_inside_a_session
 from acp_core.files import atomic, git
 from acp_core.files.journal import without_collector
 from acp_core.files.read_only import FILE, PLACE
@@ -56,8 +56,8 @@ from acp_core.stores import address as stores_address
 from acp_core.stores import asking, hosts, mirror
 from acp_core.stores.address import Address, parse
 from acp_core.stores.engine import Asked
+from acp_core.stores.hosts import open_engine, open_listing
 from acp_core.stores.mirror import Manifest
-from acp_core.stores.opening import open_engine, open_listing
 from acp_core.stores.tree import Tree
 
 if TYPE_CHECKING:

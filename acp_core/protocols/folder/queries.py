@@ -15,8 +15,7 @@ from acp_core.stores import address as stores_address
 from acp_core.stores import asking
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked, Heard, Lease
-from acp_core.stores.hosts import Silence, this_host
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import Silence, open_engine, this_host
 
 _SHOWN = 20  # requests, the latest ones
 

@@ -1,4 +1,4 @@
-"""The connection of this process to a database, and what the refusals of its server mean.
+"""The connection of this process to a database: made and lost, its tables, its refusals, and how safe it is.
 
 There is one for all collaborations there, made again when it is lost. Everything that is said goes
 through `Link.run`, one thread at a time. Who waits for news does not hold the connection: it
@@ -17,14 +17,15 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from acp_core.files import claims
 from acp_core.model.text import clean_line
 from acp_core.stores.address import BadAddress, without_password
 from acp_core.stores.engine import InDoubt, SharingError, StoreRefused, StoreUnreachable, TipMoved
-from acp_core.stores.postgres import schema
 
 if TYPE_CHECKING:
     import psycopg
@@ -33,6 +34,137 @@ if TYPE_CHECKING:
     import psycopg
 
     Connection = psycopg.Connection[tuple[Any, ...]]
+
+VERSION = 2
+
+ROLES = ("acp_reader", "acp_writer")
+
+_TURN = 0x61637073  # of the advisory lock that one preparation holds
+
+
+class Prepared(NamedTuple):
+    """What preparing a database did.
+
+    Attributes:
+        before: the version that it had; 0 where it had none.
+        after: the one that it has.
+        made: what was done, a line each; nothing where all was there.
+        left: what could not be done, each with what to do.
+    """
+
+    before: int
+    after: int
+    made: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+@cache
+def steps() -> tuple[str, ...]:
+    """The statements that lead from each version to the next, beginning with none."""
+    return tuple(_file(f"version-{number}.sql") for number in range(1, VERSION + 1))
+
+
+def version(connection: Connection) -> int:
+    """The version of a database's tables; 0 where there are none."""
+    there = connection.execute("select to_regclass('acp.version') is not null").fetchone()
+    if not there or not there[0]:
+        return 0
+    found = connection.execute("select coalesce(max(version), 0) from acp.version").fetchone()
+    return int(found[0]) if found else 0
+
+
+def check(url: str, found: int) -> None:
+    """Refuse tables of another version.
+
+    Raises:
+        StoreRefused: they are not ours; the message says what to do.
+    """
+    place = clean_line(url, 300)
+    if found == 0:
+        raise StoreRefused(f"{place} is not prepared for acp: run `acp store init {place}`")
+    if found < VERSION:
+        raise StoreRefused(
+            f"{place} has tables of an earlier acp (version {found}; this acp uses {VERSION}): "
+            f"run `acp store init {place}`"
+        )
+    if found > VERSION:
+        raise StoreRefused(
+            f"{place} has tables of a newer acp (version {found}; this acp uses {VERSION}): "
+            "update acp on this machine"
+        )
+
+
+def prepare(connection: Connection, updates: Sequence[str] | None = None) -> Prepared:
+    """Bring a database to our version, all of it or nothing; nothing where it has it.
+
+    Args:
+        connection: to the database, as an account that may create a schema there.
+        updates: the statements that lead from each version to the next; ours by default.
+
+    Raises:
+        psycopg.Error: the server refuses.
+        StoreRefused: the database cannot be used.
+    """
+    updates = steps() if updates is None else updates
+    made: list[str] = []
+    left: list[str] = []
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_TURN,))
+        encoding = _one(connection, "show server_encoding")
+        if encoding != "UTF8":
+            raise StoreRefused(
+                f"the database's encoding is {clean_line(str(encoding), 40)}: acp needs UTF8 "
+                "(createdb --encoding UTF8 --template template0)"
+            )
+        before = version(connection)
+        if before > len(updates):
+            check(str(_one(connection, "select current_database()")), before)
+        for number in range(before, len(updates)):
+            connection.execute(updates[number].encode())
+            connection.execute("insert into acp.version (version) values (%s)", (number + 1,))
+            made.append(f"tables of version {number + 1}")
+        _prepare_roles(connection, made, left)
+    return Prepared(before, max(before, len(updates)), tuple(made), tuple(left))
+
+
+def _prepare_roles(connection: Connection, made: list[str], left: list[str]) -> None:
+    """Make the roles where that is allowed, and say what their members may do."""
+    rows = connection.execute(
+        "select rolname from pg_roles where rolname = any(%s)", (list(ROLES),)
+    ).fetchall()
+    missing = [role for role in ROLES if role not in {row[0] for row in rows}]
+    may = _one(
+        connection,
+        "select rolsuper or rolcreaterole from pg_roles where rolname = current_user",
+    )
+    if missing and not may:
+        made_by_hand = "; ".join(f"create role {role} nologin" for role in missing)
+        left.append(
+            f"the roles {' and '.join(missing)}: your account cannot make roles; have an "
+            f"administrator run `{made_by_hand}`, then run this command again"
+        )
+        return
+    for role in missing:
+        connection.execute(f"create role {role} nologin".encode())
+        made.append(f"role {role}")
+    if not _one(
+        connection,
+        "select pg_has_role(current_user, nspowner, 'usage') from pg_namespace where nspname = 'acp'",
+    ):
+        left.append("rights: the tables belong to another account, which prepares them")
+        return
+    connection.execute(_file("rights.sql").encode())
+
+
+def _one(connection: Connection, statement: str) -> Any:
+    row = connection.execute(statement.encode()).fetchone()
+    return row[0] if row else None
+
+
+@cache
+def _file(name: str) -> str:
+    return resources.files(__package__ or "").joinpath(name).read_text("utf-8")
+
 
 T = TypeVar("T")
 
@@ -54,9 +186,11 @@ SETTINGS = {
     "lock_timeout": "15s",  # more than that: whoever waits outlasts one stopped process
     "statement_timeout": "120s",
 }
+
 """What acp sets in each of its sessions."""
 
 PATIENCE = 150.0
+
 """Seconds after which an answer is not waited for any more: more than the server may work at one."""
 
 GRACE = 4.0  # seconds in which a server that was there may come again
@@ -179,8 +313,8 @@ class Link:
         import psycopg
 
         try:
-            found = schema.version(connection)
-            schema.check(self.url, found)
+            found = version(connection)
+            check(self.url, found)
             connection.add_notify_handler(lambda note: self.news.tell(note.payload))
             connection.execute(f"listen {CHANNEL}")
         except psycopg.Error as error:
@@ -555,3 +689,112 @@ def refusal(url: str, error: psycopg.Error) -> SharingError:
     if error.diag.constraint_name == _KEY_USED:
         return StoreRefused("the store refused it: the log holds an event with this sender and key")
     return StoreRefused(f"the store refused it: {said}")
+
+
+if TYPE_CHECKING:
+    pass
+
+_OLDEST = 130_000
+
+_FACTS = """
+select current_setting('server_version'), current_setting('server_version_num')::int,
+    current_setting('fsync'), current_setting('full_page_writes'),
+    (select coalesce(reset_val, setting) from pg_settings where name = 'synchronous_commit'),
+    pg_is_in_recovery(), current_user,
+    (select rolsuper from pg_roles where rolname = current_user),
+    current_setting('max_connections')::int,
+    (select count(*) from pg_stat_activity where backend_type = 'client backend')::int,
+    inet_client_addr() is not null,
+    coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false)
+"""
+
+_RIGHTS = """
+select has_table_privilege('acp.event', 'insert'), has_table_privilege('acp.event', 'select'),
+    has_table_privilege('acp.event', 'update') or has_table_privilege('acp.event', 'delete')
+"""
+
+
+class Fact(NamedTuple):
+    """One thing that was looked at: ``advice`` says what to do where it is not well, else it is empty."""
+
+    name: str
+    value: str
+    advice: str = ""
+
+
+def examine_database(url: str) -> list[Fact]:
+    """Look at a database; what cannot be looked at is a fact, too. Never raises for what it finds."""
+    try:
+        connection = connect(url)
+    except SharingError as error:
+        return [Fact("connection", "none", str(error))]
+    import psycopg
+
+    try:
+        return list(_facts(url, connection))
+    except psycopg.Error as error:
+        return [Fact("connection", "lost", reason(error))]
+    finally:
+        connection.close()
+
+
+def _facts(url: str, connection: Connection) -> Iterator[Fact]:
+    row = connection.execute(_FACTS).fetchone()
+    assert row is not None  # one row, always
+    yield from _server(*row[:6])
+    yield from _session(row)
+    yield from _tables(url, connection, str(row[6]), bool(row[7]))
+
+
+def _server(
+    version: str, number: int, fsync: str, pages: str, commit: str, replica: bool
+) -> Iterator[Fact]:
+    old = "acp is tested with PostgreSQL 15; use 13 or newer" if number < _OLDEST else ""
+    yield Fact("server", clean_line(version, 60), old)
+    risk = "a power failure can lose acknowledged events, or the database: set it to on"
+    yield Fact("fsync", fsync, "" if fsync == "on" else risk)
+    yield Fact("full_page_writes", pages, "" if pages == "on" else risk)
+    note = "acp sets it to on for its own sessions; set it to on for other programs too"
+    yield Fact("synchronous_commit", commit, note if commit == "off" else "")
+    if replica:
+        yield Fact("role of the server", "replica", "a replica is read-only: name the main server")
+
+
+def _session(row: tuple[Any, ...]) -> Iterator[Fact]:
+    most, used, remote, encrypted = row[8:12]
+    advice = "each host needs one connection: raise max_connections" if used > most * 0.8 else ""
+    yield Fact("connections", f"{used} of {most}", advice)
+    if remote:
+        advice = (
+            "" if encrypted else "others on the network can read along: add ?sslmode=verify-full"
+        )
+        yield Fact("encryption", "TLS" if encrypted else "none", advice)
+
+
+def _tables(url: str, connection: Connection, account: str, is_super: bool) -> Iterator[Fact]:
+    import psycopg
+
+    try:
+        found = version(connection)
+        check(url, found)
+    except SharingError as error:
+        yield Fact("tables", "none" if not found else f"version {found}", str(error))
+        return
+    except psycopg.Error as error:
+        yield Fact("tables", "not readable", str(refusal(url, error)))
+        return
+    yield Fact("tables", f"version {found}")
+    rights = connection.execute(_RIGHTS).fetchone()
+    writes, reads, rewrites = rights or (False, False, False)
+    shown = clean_line(account, 63)
+    if rewrites or is_super:
+        yield Fact(
+            "rights", f"{shown} can change the history",
+            "use an account that is only a member of acp_writer: `create role NAME login in role acp_writer`",
+        )  # fmt: skip
+    elif writes:
+        yield Fact("rights", f"{shown} can read and add, and cannot change the history")
+    elif reads:
+        yield Fact("rights", f"{shown} can only read", f'to write: `grant acp_writer to "{shown}"`')
+    else:
+        yield Fact("rights", f"{shown} can read nothing", f'`grant acp_writer to "{shown}"`')

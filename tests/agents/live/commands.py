@@ -11,7 +11,7 @@ from typing import Any
 
 from acp_core.agents.live import answers
 from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.state import Files, Held
+from acp_core.agents.live.turn import Files, Held
 from acp_core.agents.loop_directory import place
 from acp_core.person import paths
 from tests.agents.live.support import words

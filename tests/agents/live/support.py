@@ -9,8 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from acp_core.agents.live.state import MARK, Files, Held, Order
-from acp_core.agents.live.turn import LiveCommand
+from acp_core.agents.live.turn import MARK, Files, Held, LiveCommand, Order
 from acp_core.agents.loop_directory import LoopDirectory
 from acp_core.agents.session import Session
 from acp_core.agents.state import Run

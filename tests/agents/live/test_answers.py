@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents.live import answers, inside
+from acp_core.agents.live import answers
 from acp_core.agents.live.requests import parse
-from acp_core.agents.live.state import MARK
+from acp_core.agents.live.turn import MARK
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.person.permissions import Verdict
@@ -146,7 +146,7 @@ def test_a_request_under_another_name_than_its_own_is_none() -> None:
 
 
 DECIDE = (
-    "from acp_core.agents.live.inside import refuse_inside_a_session as r\n"
+    "from acp_core.agents.live.answers import refuse_inside_a_session as r\n"
     "from acp_core.model.errors import Refused\n"
     "try: r()\n"
     "except Refused: print('refused')\n"
@@ -164,10 +164,10 @@ def decide(**variables: str) -> str:
 def test_a_command_that_decides_refuses_below_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decide() == "free"
     assert decide(ACP_LIVE_SESSION="reviewer") == "refused"  # by the shell above it
-    inside.refuse_inside_a_session()
+    answers.refuse_inside_a_session()
     monkeypatch.setenv(MARK, "reviewer")
     with pytest.raises(Refused, match="session cannot decide"):
-        inside.refuse_inside_a_session()
+        answers.refuse_inside_a_session()
 
 
 def test_a_command_below_the_process_that_asks_refuses_without_any_mark() -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from acp_core.agents.live import answers
 from acp_core.agents.live.answers import is_attended, page_used, terminals
-from acp_core.agents.live.gate import Gate, judge_of
-from acp_core.agents.live.state import MARK, Order
+from acp_core.agents.live.policy import Gate, judge_of
+from acp_core.agents.live.turn import MARK, Order
 from tests.agents.live import messages
 from tests.agents.support import ROOT, wait_for
 from tests.support.terminal import Terminal

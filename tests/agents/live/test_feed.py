@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents.live import feed
-from acp_core.agents.live.feed import CALL, NOTE, PERSON, TEXT, Feed, entries
+from acp_core.agents import output as agents_output
 from acp_core.agents.live.updates import AGENT, RUNNER, Journal
+from acp_core.agents.output import CALL, NOTE, PERSON, TEXT, Feed, entries
 
 SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 
@@ -41,7 +41,7 @@ def writer(tmp_path: Path) -> Writer:
     return Writer(tmp_path)
 
 
-def seen(picture: feed.Picture | None) -> list[tuple[int, str, str, str]]:
+def seen(picture: agents_output.Picture | None) -> list[tuple[int, str, str, str]]:
     assert picture is not None
     return [(each.number, each.kind, each.text, each.status) for each in picture.entries]
 
@@ -99,7 +99,7 @@ def test_hostile_texts_are_plain_and_secrets_do_not_show(writer: Writer) -> None
 def test_only_the_newest_entries_are_remembered(
     writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MOST", 3)
+    monkeypatch.setattr(agents_output, "MOST", 3)
     for number in range(9):
         writer.update("tool_call", toolCallId=f"c{number}", title=f"call {number}")
     found = entries(writer.path)

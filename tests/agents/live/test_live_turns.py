@@ -19,12 +19,11 @@ import pytest
 
 from acp_core.agents import background, codec
 from acp_core.agents.live import turn as live_turns
-from acp_core.agents.live.state import Files
-from acp_core.agents.live.turn import Reply, Steering
+from acp_core.agents.live.turn import Files, Reply, Steering
 from acp_core.agents.presets import parse
 from acp_core.agents.program import Program
 from acp_core.agents.state import Run
-from acp_core.loops.turns import Liveness
+from acp_core.loops.process import Liveness
 from acp_core.model.turn import TurnState
 from tests.agents.live.support import Participant
 from tests.agents.support import end_what_runs, wait_for

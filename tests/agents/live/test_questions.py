@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.agents.live import answers
-from acp_core.agents.live.gate import Gate, Judged
-from acp_core.agents.live.policy import Decision
+from acp_core.agents.live.policy import Decision, Gate, Judged
 from acp_core.agents.live.requests import MOST_QUESTIONS, choice_text, parse, permitted, read_form
-from acp_core.agents.live.state import Order
+from acp_core.agents.live.turn import Order
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
 from tests.agents.live import messages

@@ -27,19 +27,30 @@ class Story:
         people: ids, or objects as protocol.json lists them; the first one owns the proposal.
         v2: with a decision memo as its deliverable.
         repo_root: where that memo lies relative to the folder; empty: inside it.
+        objective, gates: what protocol.json says of them.
     """
 
+    start, step = START, STEP
+
     def __init__(
-        self, folder: Path, people: Sequence[Any] = PEOPLE, *, v2: bool = False, repo_root: str = ""
+        self,
+        folder: Path,
+        people: Sequence[Any] = PEOPLE,
+        *,
+        v2: bool = False,
+        repo_root: str = "",
+        objective: str = OBJECTIVE,
+        gates: Sequence[str] = GATES,
     ) -> None:
+        self.objective, self.gates = objective, gates
         self.folder, self.people, self.v2, self.repo_root = folder, people, v2, repo_root
         self.names = [each if isinstance(each, str) else each["id"] for each in people]
         self.owner, *self.others = self.names
-        self.seq, self.at = 0, START - STEP
+        self.seq, self.at = 0, self.start - self.step
         base = folder / repo_root if repo_root else folder
         self.memo_path = base / PRIMARY
         self.memo_name = "external:decision.md" if repo_root else PRIMARY
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self._begin()
 
     def _begin(self) -> None:
@@ -47,8 +58,9 @@ class Story:
             "\n### D1. Initial deliverable declaration\n\n- Decision: write a memo.\n"
             f"- Rationale: it is short.\n- Reflected in: `{self.memo_name}`\n"
         )
-        self.write("README.md", f"# Collaboration\n\nObjective: {OBJECTIVE}\n")
-        self.write("proposal.md", f"# Proposal\n\n## Purpose\n\n{OBJECTIVE}\n")
+        self.write("events.jsonl", "")
+        self.write("README.md", f"# Collaboration\n\nObjective: {self.objective}\n")
+        self.write("proposal.md", f"# Proposal\n\n## Purpose\n\n{self.objective}\n")
         self.write("review.md", "# Reviews\n\nOne section per review.\n")
         self.write("decisions.md", "# Accepted Decisions\n" + (decision if self.v2 else ""))
         self.write("readiness.md", self._readiness("[unresolved] Who starts?", " "))
@@ -74,7 +86,9 @@ class Story:
         """Send the proposal to the others."""
         if self.v2 and not self.memo_path.exists():
             self.draft()
-        self.write("proposal.md", f"# Proposal\n\n## Purpose\n\n{OBJECTIVE}\n\nPush, then poll.\n")
+        self.write(
+            "proposal.md", f"# Proposal\n\n## Purpose\n\n{self.objective}\n\nPush, then poll.\n"
+        )
         self.say(
             self.owner, "proposal_submitted", "Submitted the proposal", "reviewing",
             sorted(self.others), doc="proposal.md",
@@ -98,7 +112,9 @@ class Story:
 
     def revise(self) -> None:
         """Go on to the decision."""
-        self.write("proposal.md", f"# Proposal\n\n{OBJECTIVE}\n\nPush, then poll; server starts.\n")
+        self.write(
+            "proposal.md", f"# Proposal\n\n{self.objective}\n\nPush, then poll; server starts.\n"
+        )
         self.say(
             self.owner, "proposal_revised", "Took up the reviews", "decision_review",
             [self.owner], doc="proposal.md",
@@ -132,9 +148,9 @@ class Story:
             doc=self.memo_name, role="primary", sha256=digest(found),
         )  # fmt: skip
 
-    def ready(self) -> None:
+    def ready(self, item: str = "[resolved] Who starts? The server.") -> None:
         """Pass the readiness check."""
-        self.write("readiness.md", self._readiness("[resolved] Who starts? The server.", "x"))
+        self.write("readiness.md", self._readiness(item, "x"))
         self.say(
             self.owner, "readiness_passed", "Ready", "readiness_check", [self.owner],
             doc="readiness.md",
@@ -155,7 +171,7 @@ class Story:
         self, sender: str, event: str, summary: str, phase: str, waiting: list[str], **fields: Any
     ) -> None:
         """Append an event, legal or not, and bring protocol.json up to date."""
-        self.at, self.seq = self.at + STEP, self.seq + 1
+        self.at, self.seq = self.at + self.step, self.seq + 1
         self.phase, self.waiting = phase, waiting
         entry = {
             "seq": self.seq,
@@ -166,13 +182,17 @@ class Story:
         }
         if self.seq > 1:
             fields = {"reply_to": self.seq - 1} | fields
-        self.log(json.dumps(entry | fields, ensure_ascii=False, separators=(",", ":")) + "\n")
+        self.log(self.line(entry | fields))
         self.charter()
+
+    def line(self, entry: dict[str, Any]) -> str:
+        """An event as it stands in the log, with its newline."""
+        return json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
 
     def log(self, text: str) -> None:
         """Append text to the log as it is."""
         path = self.folder / "events.jsonl"
-        self.write("events.jsonl", (path.read_text("utf-8") if path.exists() else "") + text)
+        self.write("events.jsonl", path.read_text("utf-8") + text)
 
     def charter(self, **changes: Any) -> None:
         """Write protocol.json; None leaves a key out."""
@@ -197,7 +217,7 @@ class Story:
         self._date(path)
 
     def _date(self, path: Path) -> None:
-        moment = max(self.at, START).timestamp()
+        moment = max(self.at, self.start).timestamp()
         os.utime(path, (moment, moment))
 
     @property
@@ -207,9 +227,9 @@ class Story:
 
     def _charter(self) -> dict[str, Any]:
         common: dict[str, Any] = {
-            "objective": OBJECTIVE,
+            "objective": self.objective,
             "participants": list(self.people),
-            "completionGates": list(GATES),
+            "completionGates": list(self.gates),
             "currentPhase": self.phase,
             "proposalOwner": self.owner,
             "waitingFor": self.waiting,
@@ -231,14 +251,14 @@ class Story:
         return {
             "protocol": "acp",
             "schemaVersion": 2,
-            "objectiveGates": list(GATES),
-            "completionGates": [{"source": "objective", "text": gate} for gate in GATES],
+            "objectiveGates": list(self.gates),
+            "completionGates": [{"source": "objective", "text": gate} for gate in self.gates],
             "deliverables": deliverables,
             **({"repoRoot": self.repo_root} if self.repo_root else {}),
         }
 
     def _review(self, name: str, question: str) -> str:
-        at = (self.at + STEP).strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = (self.at + self.step).strftime("%Y-%m-%dT%H:%M:%SZ")
         scope = f"Reviewed primary deliverable: `{self.memo_name}`\n\nReview Scope:\n- Primary deliverable completeness\n\n"
         return (
             f"\n## {at} - {name} - seq {self.seq + 1}\n\nContext:\n- Read `proposal.md` after "
@@ -248,7 +268,7 @@ class Story:
         )
 
     def _readiness(self, item: str, mark: str) -> str:
-        gates = "".join(f"- [{mark}] {gate}\n" for gate in GATES)
+        gates = "".join(f"- [{mark}] {gate}\n" for gate in self.gates)
         return (
             f"# Readiness\n\n## Open Question Classification\n\n- {item}\n"
             "- [deferred_nonblocking] Metrics. Reason: not needed yet.\n\n## Completion Gates\n\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.agents import presets
-from acp_core.agents.identity import Identity, identify
+from acp_core.agents.processes import Identity, identify
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.model import Cause
 from acp_core.protocols.cycle.collaboration import Cycles

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.history import library
+from acp_core.history.store import open_recording
 from acp_core.model.clock import utc_now
 from tests.agents.support import ROOT, wait_for
 from tests.protocols.cycle import conducting
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def versions(root: Path, name: str) -> list[bytes]:
-    store = library.find(str(root))
+    store = open_recording(str(root))
     if store is None:
         return []
     try:

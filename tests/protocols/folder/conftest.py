@@ -9,6 +9,19 @@ import pytest
 from acp_core.protocols.folder.conduct import waiting
 from acp_core.protocols.folder.read import checkpoint
 from acp_core.protocols.folder.write import opened
+from tests.protocols.folder.support import make_v1
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """A v1 collaboration that was just begun."""
+    return make_v1(tmp_path / "run", "drafting")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A v1 collaboration whose proposal the others are to review."""
+    return make_v1(tmp_path / "run")
 
 
 @pytest.fixture

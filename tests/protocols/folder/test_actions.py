@@ -12,10 +12,9 @@ from pydantic import ValidationError
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.protocols.folder.acts.creating import create
-from acp_core.protocols.folder.collaboration import open_folder
 from acp_core.protocols.folder.rules import checks
-from tests.protocols.folder.running import acp, append
-from tests.protocols.folder.support import change_protocol, edit, make_v1, make_v2, read_protocol
+from tests.protocols.folder.acting import append, open_folder
+from tests.protocols.folder.support import edit, make_v1, make_v2, read_protocol
 
 VALID = ["ACP validation passed"]
 HUMANS = frozenset({"reader"})
@@ -23,7 +22,7 @@ HUMANS = frozenset({"reader"})
 
 def offered(folder: Path, humans: frozenset[str] = HUMANS) -> dict[str, Action]:
     now = datetime.now(UTC)
-    collaboration = open_folder(str(folder), humans)
+    collaboration = open_folder(folder, humans)
     collaboration.refresh(now)
     return {action.name: action for action in collaboration.actions(now)}
 
@@ -54,9 +53,8 @@ def log(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
 
 
-def test_acting_in_an_agents_place_is_said_clearly(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    action = offered(folder)["proposal_submitted"]
+def test_acting_in_an_agents_place_is_said_clearly(tmp_path: Path, fresh: Path) -> None:
+    action = offered(fresh)["proposal_submitted"]
     assert action.label == "Act as server: submit the proposal" and action.risky
     assert "act in its place" in action.sentence
     assert "not a human participant" in preview(action).warnings[0]
@@ -117,8 +115,7 @@ def test_a_person_reviews_a_deliverable_with_its_scope(tmp_path: Path) -> None:
     assert "### D2. Push first\n\n- Decision: Push first. It is cheaper.\n- Reflected in: `" in text
 
 
-def test_blocking_says_that_a_person_did_it(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_blocking_says_that_a_person_did_it(folder: Path) -> None:
     action = offered(folder, frozenset())["block"]
     assert action.risky
     field = action.inputs.model_fields["participant"]
@@ -137,8 +134,7 @@ def test_blocking_says_that_a_person_did_it(tmp_path: Path) -> None:
     assert "block" not in offered(folder)
 
 
-def test_a_person_blocks_in_their_own_name(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_person_blocks_in_their_own_name(folder: Path) -> None:
     perform(offered(folder)["block"], reason="I am away.")
     assert (log(folder)[-1]["from"], log(folder)[-1]["summary"]) == ("reader", "I am away.")
 
@@ -164,8 +160,7 @@ def test_what_the_protocol_refuses_the_form_refuses(tmp_path: Path) -> None:
     assert (folder / "readiness.md").read_bytes() == before and len(log(folder)) == 6
 
 
-def test_a_form_that_is_overtaken_writes_nothing(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_form_that_is_overtaken_writes_nothing(folder: Path) -> None:
     action = offered(folder)["review_submitted"]
     assert not preview(action, position="Yes.").refused
     assert append(folder, "reader", "review_submitted", 2).code == 0
@@ -190,41 +185,6 @@ def test_classifying_changes_only_the_lines_that_change(tmp_path: Path) -> None:
         b"- [resolved] Anything else? No.",
     ]
     assert [line for line in before if line not in after] == [b"- [unresolved] Who starts?"]
-
-
-def test_continuing_and_repairing_are_offered_when_they_help(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "revising", blocked="No budget.")
-    change_protocol(folder, currentPhase="revising")
-    actions = offered(folder)
-    assert list(actions) == ["repair", "continue"]
-    shown = preview(actions["repair"])
-    assert "out of date with the log" in shown.sentence
-    assert '+  "currentPhase": "blocked",' in shown.changes[0].diff
-    outcome = perform(actions["repair"])
-    assert outcome.state is OutcomeState.DONE and outcome.sentence.startswith("Fixed: ")
-    assert "repair" not in offered(folder)
-    assert "nothing left to repair" in preview(actions["repair"]).refused
-    go_on = offered(folder)["continue"]
-    with pytest.raises(ValidationError):
-        go_on.inputs()
-    shown = preview(go_on, answer="20 days.")
-    assert [change.verb for change in shown.changes] == ["create"] * 8 + ["replace"]
-    outcome = perform(go_on, answer="20 days.")
-    assert (outcome.state, outcome.location) == (OutcomeState.DONE, str(tmp_path / "run-2"))
-    assert checks.validate(tmp_path / "run-2").lines() == VALID
-    again = offered(folder)["continue"]
-    assert perform(again, answer="More.").location == str(tmp_path / "run-2")
-
-
-def test_a_broken_protocol_json_leaves_repair(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    acp("init", "--folder", folder, "--participant", "a", "--participant", "b", "--objective",
-        "X", "--completion", "Y")  # fmt: skip
-    (folder / "protocol.json").write_bytes(b"")
-    assert list(offered(folder)) == ["repair"]
-    assert perform(offered(folder)["repair"]).state is OutcomeState.DONE
-    (folder / "protocol.json").write_text('{"schemaVersion": 9}')
-    assert list(offered(folder)) == []
 
 
 def test_a_new_collaboration_is_shown_before_it_is_made(tmp_path: Path) -> None:
@@ -258,31 +218,3 @@ def test_a_new_collaboration_is_shown_before_it_is_made(tmp_path: Path) -> None:
     custom = {"deliverable": "custom", "file": "plan.md", "checklist": ["Steps"]}
     assert perform(create(tmp_path / "c"), **(given | custom)).state is OutcomeState.DONE
     assert "## Steps" in (tmp_path / "c" / "deliverables" / "plan.md").read_text()
-
-
-def test_hostile_names_and_texts_are_shown_harmless(tmp_path: Path) -> None:
-    bad = "\x1b]0;owned\x07[@click=app.quit]x[/x]"
-    folder = make_v1(tmp_path / "run", "reviewing", participants=("server", bad, "reviewer"),
-                     gates=(bad,), blocked="")  # fmt: skip
-    edit(folder, "readiness.md", "- [unresolved]", f"- [blocking] {bad}")
-    actions = offered(folder, frozenset())
-    shown = [
-        preview(actions["review_submitted"], position=bad),
-        preview(actions["block"], reason=bad),
-        preview(offered(make_v1(tmp_path / "o", "passed", gates=(bad,)))["completed"],
-                outcome="proceed", rationale=bad),
-    ]  # fmt: skip
-    texts = [action.label + action.sentence for action in actions.values()]
-    for action in actions.values():
-        schema = action.inputs.model_json_schema()
-        texts += [
-            each["title"] + each.get("description", "") for each in schema["properties"].values()
-        ]
-    for each in shown:
-        texts += [each.sentence, each.refused, *each.command, *each.warnings]
-        texts += [change.path + change.diff for change in each.changes]
-    assert any("owned" in text for text in texts)
-    assert not any("\x1b" in text or "\x07" in text for text in texts)
-    outcome = perform(actions["block"], reason=bad, participant=bad)
-    assert outcome.state is OutcomeState.DONE and "\x1b" not in outcome.sentence
-    assert log(folder)[-1]["from"] == bad  # written back as it was

@@ -24,7 +24,6 @@ from acp_core.loops.acts import names
 from acp_core.model import Cause, Snapshot, SourceState, Status, Verdict
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.collaboration import FolderCollaboration
 from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.schema import Report
 from acp_core.protocols.folder.write import repair
@@ -32,8 +31,8 @@ from acp_core.protocols.folder.write.append import Request, prepare
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from tests.protocols.folder.acting import FolderCollaboration, Ran, acp, open_folder
 from tests.protocols.folder.disorder import BEGINNINGS, HAPPENINGS, Happening, befall
-from tests.protocols.folder.running import Ran, acp
 from tests.support import examples, forked
 
 BLOCK = "append blocked: the log can never become valid again"
@@ -57,7 +56,7 @@ Beginning = tuple[Callable[..., Path], str]
 
 def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     """The folder once nothing in it is new any more, with its causes."""
-    opened = FolderCollaboration(str(folder))
+    opened = open_folder(folder)
     now = datetime.now(UTC)
     opened.refresh(now)
     now += timedelta(seconds=10)

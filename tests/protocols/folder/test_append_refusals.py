@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder.rules import checks
-from acp_core.protocols.folder.write.opened import take
-from tests.protocols.folder.running import Ran, acp, append, block, files, log
+from tests.protocols.folder.acting import Ran, acp, append, block, files, log
 from tests.protocols.folder.support import (
     change_protocol,
     edit,
+    extend,
     line_of,
     make_v1,
     make_v2,
@@ -47,30 +47,22 @@ def draft(folder: Path, **more: object) -> Ran:
     ],
 )  # fmt: skip
 def test_what_is_not_allowed_is_refused_and_nothing_changes(
-    tmp_path: Path, who: str, event: str, reply_to: int, more: dict[str, object], said: str
+    fresh: Path, who: str, event: str, reply_to: int, more: dict[str, object], said: str
 ) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    before = files(folder)
-    ran = append(folder, who, event, reply_to, **more)
+    before = files(fresh)
+    ran = append(fresh, who, event, reply_to, **more)
     assert ran.code == 2 and ran.out == "" and said in ran.err, ran
     assert ran.err.startswith("error: ") and ran.err.count("\n") == 1
-    assert files(folder) == before
+    assert files(fresh) == before
 
 
-def test_a_reply_is_asked_for_and_a_summary(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    flags = ("append", "--folder", folder, "--participant", "reader", "--event", "blocked")
+def test_a_reply_is_asked_for_and_a_summary(fresh: Path) -> None:
+    flags = ("append", "--folder", fresh, "--participant", "reader", "--event", "blocked")
     ran = acp(*flags, "--summary", "Why.")
     assert ran.code == 2 and "reply_to is required after initialized" in ran.err
     assert "--summary must not be blank" in acp(*flags, "--summary", " ", "--reply-to", "1").err
     assert "one sentence" in acp(*flags, "--summary", "x" * 2001, "--reply-to", "1").err
     assert "not UTF-8" in acp(*flags, "--summary", "\udc80", "--reply-to", "1").err
-
-
-def test_nothing_follows_completed(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "completed")
-    ran = block(folder)
-    assert ran.code == 2 and "blocked is not allowed from phase completed" in ran.err
 
 
 def test_blocked_can_always_be_said(tmp_path: Path) -> None:
@@ -81,10 +73,9 @@ def test_blocked_can_always_be_said(tmp_path: Path) -> None:
     (folder / "review.md").unlink()
     assert block(folder).code == 0
     folder = make_v1(tmp_path / "other", "reviewing")
-    with (folder / "events.jsonl").open("ab") as file:  # a log that can never be valid again
-        file.write(
-            line_of({"seq": 2, "from": "reader", "event": "blocked", "at": "x", "summary": ""})
-        )
+    extend(
+        folder, line_of({"seq": 2, "from": "reader", "event": "blocked", "at": "x", "summary": ""})
+    )
     assert "expected seq 3, found 2" in append(folder, "reader", "review_submitted", 2).err
     assert block(folder).out == "appended seq 3: blocked\n"
 
@@ -174,8 +165,7 @@ def test_documents_of_today_do_not_make_history_wrong(tmp_path: Path) -> None:
     assert append(folder, "server", "decision_proposed", 7, "A better one.").code == 0
 
 
-def test_a_review_without_its_heading_is_appended_with_a_warning(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_review_without_its_heading_is_appended_with_a_warning(folder: Path) -> None:
     ran = append(folder, "reader", "review_submitted", 2, doc="review.md")
     assert ran.code == 0 and "reader - seq 3` yet" in ran.err
 
@@ -188,8 +178,9 @@ def test_a_review_without_its_heading_is_appended_with_a_warning(tmp_path: Path)
         ("Fine.\n## now - reviewer - seq 2\n", "line 2 of the review reads as the heading"),
     ],
 )
-def test_a_review_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_review_that_is_none_is_refused(
+    tmp_path: Path, folder: Path, text: str, said: str
+) -> None:
     before = files(folder)
     (tmp_path / "review.txt").write_text(text)
     ran = append(folder, "reader", "review_submitted", 2, review_file=tmp_path / "review.txt")
@@ -197,9 +188,8 @@ def test_a_review_that_is_none_is_refused(tmp_path: Path, text: str, said: str) 
     assert files(folder) == before
 
 
-def test_where_no_event_bears_a_number_blocked_replies_to_none(tmp_path: Path) -> None:
+def test_where_no_event_bears_a_number_blocked_replies_to_none(folder: Path) -> None:
     """Another tool wrote the log: the way out of it asks for nothing that is not there."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     bare = [{k: v for k, v in each.items() if k not in ("seq", "reply_to")} for each in log(folder)]
     (folder / "events.jsonl").write_bytes(b"".join(map(line_of, bare)))
     ran = acp("append", "--folder", folder, "--participant", "reader", "--event", "blocked",
@@ -261,10 +251,11 @@ def test_a_frozen_supporting_deliverable_is_marked_so(tmp_path: Path) -> None:
 
 def test_all_reasons_stand_in_one_refusal(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "classified")
-    with (folder / "readiness.md").open("a") as stream:
-        stream.write(
-            "- [blocking] No access\n- [unresolved] Who pays?\n- [deferred_nonblocking] x\n"
-        )
+    extend(
+        folder,
+        "- [blocking] No access\n- [unresolved] Who pays?\n- [deferred_nonblocking] x\n",
+        "readiness.md",
+    )
     ran = append(folder, "reader", "decision_accepted", 6)
     assert ran.code == 2 and ran.err == (
         "error: seq 7: blocking readiness items must be cleared first; unresolved readiness "
@@ -283,9 +274,8 @@ def test_the_state_machine_and_the_documents_speak_in_one_refusal(tmp_path: Path
     assert ran.code == 2 and ran.err.count("\n") == 1 and ran.err.count("; ") >= 5
 
 
-def test_a_turn_of_somebody_else_is_no_matter_of_documents(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    ran = append(folder, "server", "completed", 1, doc="conclusion.md")
+def test_a_turn_of_somebody_else_is_no_matter_of_documents(fresh: Path) -> None:
+    ran = append(fresh, "server", "completed", 1, doc="conclusion.md")
     assert ran.err.startswith("error: seq 2: completed is not allowed from phase drafting")
     assert "Ready to implement" not in ran.err and "missing required sections" not in ran.err
 
@@ -303,8 +293,7 @@ def test_a_digest_that_is_not_that_of_a_draft_is_a_warning_and_a_finding(
 
 def test_an_incomplete_draft_or_a_stray_heading_is_a_warning(tmp_path: Path) -> None:
     folder = make_v2(tmp_path / "run", "drafting")
-    with (folder / "review.md").open("a") as stream:
-        stream.write("## t - reader - seq 2\n")
+    extend(folder, "## t - reader - seq 2\n", "review.md")
     edit(folder, "deliverables/decision.md", "## Options", "### Options")
     ran = draft(folder)
     assert ran.code == 0 and "missing required section: Options" in ran.err, ran
@@ -314,17 +303,16 @@ def test_an_incomplete_draft_or_a_stray_heading_is_a_warning(tmp_path: Path) -> 
 def test_a_deliverable_with_an_empty_section_is_not_frozen(tmp_path: Path) -> None:
     folder = make_v2(tmp_path / "run", "readiness_check")
     edit(folder, "deliverables/decision.md", "Status: Draft", "Status: Frozen")
-    edit(folder, "deliverables/decision.md", "Something about options.", "")
+    edit(folder, "deliverables/decision.md", "About options.", "")
     ran = append(folder, "server", "deliverable_frozen", 10, doc="deliverables/decision.md",
                  role="primary")  # fmt: skip
     assert ran.code == 2 and "section must not be empty when frozen: Options" in ran.err
 
 
-def test_a_long_summary_is_a_warning_and_a_finding(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    ran = block(folder, "x" * 2_001)
+def test_a_long_summary_is_a_warning_and_a_finding(fresh: Path) -> None:
+    ran = block(fresh, "x" * 2_001)
     assert ran.code == 0 and "longer than 2000 characters" in ran.err
-    assert [each.code for each in checks.validate(folder).findings] == ["ACP903"]
+    assert [each.code for each in checks.validate(fresh).findings] == ["ACP903"]
 
 
 def test_a_proposal_that_says_nothing_and_open_questions_are_warned_of(tmp_path: Path) -> None:
@@ -338,8 +326,3 @@ def test_a_proposal_that_says_nothing_and_open_questions_are_warned_of(tmp_path:
     ran = append(folder, "server", "question_classified", 5, doc="readiness.md")
     assert ran.code == 0 and "readiness.md still holds unresolved questions (line 5)" in ran.err
     assert "ACP952" in {each.code for each in checks.validate(folder).advice}
-
-
-def test_the_first_event_of_an_empty_log_has_the_first_number(tmp_path: Path) -> None:
-    opened = take(str(tmp_path), read_protocol(make_v1(tmp_path / "run", "drafting")), b"")
-    assert (opened.last_seq, opened.next_seq) == (0, 1)

@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from acp_core.files import reading
 from acp_core.model import Severity, Snapshot, SourceState, Verdict
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.collaboration import open_folder
 from acp_core.protocols.folder.read.detect import detect
 from acp_core.protocols.folder.rules.checks import validate
+from tests.protocols.folder.acting import open_folder
 from tests.protocols.folder.support import (
     START,
     age,
     change_protocol,
+    extend,
     line_of,
     make_v1,
     make_v2,
@@ -66,8 +67,7 @@ def put(name: str, data: bytes) -> Damage:
 
 def add(data: bytes, name: str = "events.jsonl") -> Damage:
     def damage(folder: Path) -> None:
-        with (folder / name).open("ab") as file:
-            file.write(data)
+        extend(folder, data, name)
 
     return damage
 
@@ -233,7 +233,7 @@ def is_safe(text: str) -> bool:
 
 def look(folder: Path) -> Snapshot:
     """What the dashboard would show after a while, everything in it looked at."""
-    collaboration = open_folder(str(folder), humans=frozenset())
+    collaboration = open_folder(folder)
     collaboration.refresh(NOW)
     snapshot = collaboration.refresh(NOW + timedelta(seconds=10))
     assert collaboration.refresh(NOW + timedelta(seconds=11)) is snapshot
@@ -250,8 +250,7 @@ def look(folder: Path) -> Snapshot:
 
 
 @pytest.mark.parametrize(("damage", "verdict"), BAD.values(), ids=BAD)
-def test_bad_input_is_judged_and_shown(tmp_path: Path, damage: Damage, verdict: int) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_bad_input_is_judged_and_shown(folder: Path, damage: Damage, verdict: int) -> None:
     damage(folder)
     if (folder / "events.jsonl").is_file():
         age(folder)
@@ -266,8 +265,7 @@ def test_bad_input_is_judged_and_shown(tmp_path: Path, damage: Damage, verdict: 
     assert [d.id for d in snapshot.documents][:2] == ["proposal.md", "review.md"]
 
 
-def test_a_long_line_costs_little_memory(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_long_line_costs_little_memory(folder: Path) -> None:
     long_line(folder)
     age(folder)
     tracemalloc.start()
@@ -278,9 +276,8 @@ def test_a_long_line_costs_little_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def test_a_log_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_without_end_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "MAX_LOG", 10_000_000)
-    folder = make_v1(tmp_path / "run", "reviewing")
     with (folder / "events.jsonl").open("ab") as file:
         file.truncate(1 << 40)  # no disk holds as much
     age(folder, at=START)
@@ -291,9 +288,8 @@ def test_a_log_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", ["protocol.json", "events.jsonl", "readiness.md", "README.md"])
 def test_a_file_that_may_not_be_read(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
     (folder / name).chmod(0)
     if os.geteuid() == 0:  # who may read everything
         real = os.open
@@ -355,7 +351,7 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
     for place in (tmp_path / "none", tmp_path / "file", tmp_path):
         assert validate(place).verdict == 2
         assert not detect(place)
-        collaboration = open_folder(str(place), humans=frozenset())
+        collaboration = open_folder(place)
         snapshot = collaboration.refresh(NOW)
         assert snapshot.count(Severity.ERROR) == 1
         expected = SourceState.STALE if place == tmp_path else SourceState.UNREACHABLE

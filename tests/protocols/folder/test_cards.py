@@ -18,6 +18,7 @@ from tests.protocols.folder.support import (
     GATES,
     age,
     edit,
+    extend,
     make_v1,
     make_v2,
     read_protocol,
@@ -96,17 +97,18 @@ def agreed(folder: Path, *names: str) -> None:
 async def test_a_proposal_is_reviewed_with_what_others_say_of_it(tmp_path: Path) -> None:
     root = made(tmp_path / "cache", "reviewing", "reviewer")
     seq = say(root, "reader", "review_submitted", doc="review.md")
-    with (root / "review.md").open("a") as file:
-        file.write(
-            f"\n## 2026-01-02T03:30:00Z - reader - seq {seq}\n\nPosition:\n- In favour.\n\n"
-            f"Required Changes:\n- Name the owner of each step.\n\nQuestions:\n- {QUESTION}\n"
-        )
+    extend(
+        root,
+        f"\n## 2026-01-02T03:30:00Z - reader - seq {seq}\n\nPosition:\n- In favour.\n\n"
+        f"Required Changes:\n- Name who starts.\n\nQuestions:\n- {QUESTION}\n",
+        "review.md",
+    )
     age(root)
     async with dashboard(root, tmp_path) as pilot:
         await open_card(pilot)
         shows(
-            pilot, "server asks reviewer to review the proposal", "“Submitted version 1”",
-            "Positions reader In favour.", "reader Name the owner of each step.",
+            pilot, "server asks reviewer to review the proposal", "“Submitted the proposal”",
+            "Positions reader In favour.", "reader Name who starts.",
             f"reader {QUESTION}", "Who starts? unresolved", f"Gates {GATES[0]}", "proposal.md",
             "1 Agree", "2 Require changes", "3 Ask a question", "4 Block, with a reason",
         )  # fmt: skip
@@ -137,7 +139,7 @@ async def test_a_revision_is_submitted_beside_what_the_reviews_require(tmp_path:
         await open_card(pilot)
         shows(
             pilot, "2 reviews wait for server's revision", "Positions reader In favour.",
-            "reviewer Name the owner of each step.", QUESTION,
+            "reviewer Name who starts.", QUESTION,
             "1 Submit the revision", "2 Ask for another review",
         )  # fmt: skip
         await pilot.press("2")
@@ -279,7 +281,7 @@ async def test_a_question_of_a_review_is_answered(tmp_path: Path) -> None:
         await open_of(pilot, root, "answer_question")
         shows(
             pilot, "reader asks a question", f"“{QUESTION}”", "review.md, line",
-            "reader In favour.", "Name the owner of each step.", "1 Answer",
+            "reader In favour.", "Name who starts.", "1 Answer",
         )  # fmt: skip
         await pilot.press("1")
         await until(pilot, lambda: "Written below the question" in seen(pilot))

@@ -309,9 +309,8 @@ def test_an_append_and_a_look_derive_only_what_is_new(
 
 
 def test_who_waits_by_what_was_kept_notices_what_happens_to_the_log(
-    tmp_path: Path, short: None
+    folder: Path, short: None
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
     seen(folder, True)
     found = Observation(str(folder), THREE[1])
     append(Request(str(folder), THREE[1], "review_submitted", "Read.", reply_to=2))

@@ -26,8 +26,8 @@ from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.schema import V1, V2
 from acp_core.protocols.folder.write import opened
 from acp_core.protocols.folder.write.append import Request, append
+from tests.protocols.folder.acting import ROOT
 from tests.protocols.folder.checkpoints import PLACE, derived, kept, recalled, seen
-from tests.protocols.folder.running import ROOT
 from tests.protocols.folder.support import PEOPLE as THREE
 from tests.protocols.folder.support import make_v1
 from tests.protocols.folder.test_history import PEOPLE, a_log, rounds, told
@@ -154,9 +154,10 @@ def test_of_a_log_about_which_something_is_to_be_said_nothing_is_kept(short: Non
     assert recalled(late) is None
 
 
-def test_validate_derives_everything_from_the_log(tmp_path: Path, short: None) -> None:
+def test_validate_derives_everything_from_the_log(
+    tmp_path: Path, folder: Path, short: None
+) -> None:
     """Also where what was kept lies, with every digest in order."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     seen(folder, False)
     (path,) = (tmp_path / "cache" / "logs").iterdir()
     head, _, content = path.read_bytes().partition(b"\n")
@@ -203,9 +204,8 @@ def test_every_module_that_decides_what_a_log_leads_to_counts(short: None) -> No
 
 
 def test_what_cannot_be_kept_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: None
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, short: None
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
     monkeypatch.setenv("ACP_CACHE", str(folder / "events.jsonl"))  # no folder can be made there
     request = Request(str(folder), THREE[1], "blocked", "Stop.", reply_to=1)
     asked: list[Checkpoint] = []

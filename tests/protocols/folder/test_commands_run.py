@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder import schema
-from tests.protocols.folder.running import Ran, acp, append, spawn
+from tests.protocols.folder.acting import Ran, acp, append, spawn
 from tests.protocols.folder.support import make_v1, make_v2
 
 PEOPLE = ("server", "reader", "reviewer")
@@ -145,8 +145,7 @@ def test_a_v2_collaboration_from_init_to_completed(tmp_path: Path) -> None:
     run.say("server", "completed", "conclusion.md")
 
 
-def test_next_tells_phase_owner_and_who_is_waited_for(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_next_tells_phase_owner_and_who_is_waited_for(folder: Path) -> None:
     ran = acp("next", "--folder", folder, "--participant", "server")
     assert ran.code == 0 and ran.out == (
         "phase: reviewing\n"
@@ -161,8 +160,7 @@ def test_next_tells_phase_owner_and_who_is_waited_for(tmp_path: Path) -> None:
     assert told["waitingFor"] == ["reader", "reviewer"] and told["lastEvent"]["seq"] == 2
 
 
-def test_next_follows_the_log_when_protocol_json_lags(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_next_follows_the_log_when_protocol_json_lags(folder: Path) -> None:
     old = (folder / "protocol.json").read_bytes()
     append(folder, "reader", "review_submitted", 2)
     append(folder, "reviewer", "review_submitted", 2)
@@ -190,16 +188,14 @@ def test_an_event_that_only_lacks_its_newline_counts(tmp_path: Path) -> None:
     )
 
 
-def test_next_without_an_event_says_that_the_phase_is_unknown(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    (folder / "events.jsonl").write_bytes(b"")
-    ran = acp("next", "--folder", folder, "--participant", "server")
+def test_next_without_an_event_says_that_the_phase_is_unknown(fresh: Path) -> None:
+    (fresh / "events.jsonl").write_bytes(b"")
+    ran = acp("next", "--folder", fresh, "--participant", "server")
     assert ran.code == 1 and "phase: unknown" in ran.out and "last event: none" in ran.out
 
 
 @pytest.mark.parametrize("command", ["next", "wait"])
-def test_what_cannot_be_read_ends_with_one_line(tmp_path: Path, command: str) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_what_cannot_be_read_ends_with_one_line(tmp_path: Path, folder: Path, command: str) -> None:
     (tmp_path / "empty").mkdir()
     for where, who, said in (
         (folder, "ghost", "participant 'ghost' is not listed in protocol.json"),
@@ -212,8 +208,7 @@ def test_what_cannot_be_read_ends_with_one_line(tmp_path: Path, command: str) ->
     assert "invalid protocol.json" in acp(command, "--folder", folder, "--participant", "x").err
 
 
-def test_wait_says_for_whom_and_gives_up_after_its_timeout(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_wait_says_for_whom_and_gives_up_after_its_timeout(folder: Path) -> None:
     flags = ("wait", "--folder", folder, "--participant", "server", "--interval", "0.01")
     ran = acp(*flags, "--timeout", "0.05")
     said = "waiting for reader, reviewer after seq 2"
@@ -232,9 +227,8 @@ def test_wait_returns_when_the_collaboration_has_ended(tmp_path: Path, upto: str
     assert ran.code == 0 and ran.out.startswith(f"ready: phase is {upto}\nphase: {upto}\n")
 
 
-def test_wait_sees_each_change_and_ends_with_the_turn(tmp_path: Path) -> None:
+def test_wait_sees_each_change_and_ends_with_the_turn(folder: Path) -> None:
     """A real process waits while two reviewers answer, and protocol.json is caught half written."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     waiting = spawn(
         "wait", "--folder", folder, "--participant", "server", "--interval", "0.02", "--timeout", "60"
     )  # fmt: skip
@@ -252,8 +246,7 @@ def test_wait_sees_each_change_and_ends_with_the_turn(tmp_path: Path) -> None:
     assert out.startswith("ready: server is listed in waitingFor\nphase: revising\n")
 
 
-def test_wait_can_be_interrupted(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_wait_can_be_interrupted(folder: Path) -> None:
     waiting = spawn("wait", "--folder", folder, "--participant", "server")
     assert waiting.stdout
     waiting.stdout.readline()
@@ -282,15 +275,7 @@ def test_wait_has_no_timeout_of_its_own_with_deliverables(
     assert acp("wait", "--folder", second, *flags).code == 0
 
 
-def test_validate_takes_the_folder_by_its_place_too(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
-    assert acp("validate", folder).code == acp("validate", "--folder", folder).code == 0
-    nothing = acp("validate")
-    assert nothing.code == 2 and "--folder" in nothing.err
-
-
-def test_validate_prints_errors_then_warnings_then_advice(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_validate_prints_errors_then_warnings_then_advice(folder: Path) -> None:
     text = (folder / "readiness.md").read_text().replace("Reason: not needed yet.", "")
     (folder / "readiness.md").write_text(text + "\n* [Blocking] In capitals\n")
     ran = acp("validate", "--folder", folder)
@@ -311,15 +296,8 @@ def test_validate_prints_errors_then_warnings_then_advice(tmp_path: Path) -> Non
     assert first["severity"] == "error" and first["file"] == "decisions.md" and first["code"]
 
 
-def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("init", "append", "next", "wait", "validate", "repair", "continue"):
-        ran = acp(name, "--help")
-        assert ran.code == 0 and ran.out.startswith(f"Usage: acp {name} "), ran
-
-
-def test_the_folder_goes_by_position_too(tmp_path: Path) -> None:
+def test_the_folder_goes_by_position_too(folder: Path) -> None:
     """The same for agents as for people: what takes a folder takes it in both ways."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     who = ("--participant", "reader")
     for command in ("next", "wait"):
         named = acp(command, "--folder", folder, *who)

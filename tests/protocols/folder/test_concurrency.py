@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from acp_core.protocols.folder.rules import checks
-from tests.protocols.folder.running import ROOT, acp
+from tests.protocols.folder.acting import ROOT, acp
 from tests.protocols.folder.support import make_v1
 
 _MANY = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.schema import documents
-from tests.protocols.folder.running import acp, append
+from tests.protocols.folder.acting import acp, append
 from tests.protocols.folder.support import (
     change_protocol,
     edit,
@@ -46,7 +46,7 @@ def test_a_blocked_collaboration_goes_on_with_the_answer_on_top(tmp_path: Path) 
     proposal = (new / "proposal.md").read_text()
     order = ["`../run`", "blocked by reviewer (seq 5,", "> Nobody knows the budget.",
              "## Answer", "It is 20 days.", "Ask again in May.", "## What Was Proposed Before",
-             "Version 1."]  # fmt: skip
+             "Push, then poll."]  # fmt: skip
     places = [proposal.index(text) for text in order]
     assert places == sorted(places)
     assert "- Push first." in (new / "decisions.md").read_text()
@@ -191,9 +191,8 @@ def test_the_answer_may_come_from_a_file(tmp_path: Path) -> None:
     assert acp("continue", folder, "--answer-file", tmp_path / "none").code == 2
 
 
-def test_a_broken_log_is_left_behind_by_continuing(tmp_path: Path) -> None:
+def test_a_broken_log_is_left_behind_by_continuing(tmp_path: Path, folder: Path) -> None:
     """Numbers that stand twice cannot be mended: blocked, then a new folder."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     log = folder / "events.jsonl"
     log.write_bytes(log.read_bytes() + log.read_bytes().splitlines(keepends=True)[1])
     assert append(folder, "reader", "blocked", 1, "The log is broken.").code == 0

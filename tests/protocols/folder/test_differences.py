@@ -13,9 +13,9 @@ from acp_core.files import locked
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
 from tests.hygiene.sources import ROOT
+from tests.protocols.folder.acting import Ran, acp, append, block, log
 from tests.protocols.folder.damage import Damage, change, event, line, more, write
-from tests.protocols.folder.running import Ran, acp, append, block, log
-from tests.protocols.folder.support import edit, line_of, make_v1, make_v2
+from tests.protocols.folder.support import edit, extend, line_of, make_v1, make_v2
 
 FROZEN = {"doc": "deliverables/decision.md", "role": "primary"}
 LIMITS = pytest.MonkeyPatch
@@ -36,8 +36,7 @@ def lists(heading: str) -> dict[str, list[str]]:
 
 def deep(folder: Path) -> None:
     value = "[" * 40 + "]" * 40
-    with (folder / "events.jsonl").open("a") as file:
-        file.write(f'{{"seq":3,"from":"reader","event":"blocked","x":{value}}}\n')
+    extend(folder, f'{{"seq":3,"from":"reader","event":"blocked","x":{value}}}\n')
 
 
 def linked(folder: Path) -> None:
@@ -158,7 +157,7 @@ def that_would_make_it_invalid(place: Path) -> None:
     edit(folder, memo, "Status: Draft", "Status: Frozen")
     wrong = append(folder, "server", "deliverable_frozen", 10, **FROZEN, sha256="0" * 64)
     refused(wrong, "does not match current file")
-    edit(folder, memo, "Something about options.", "")
+    edit(folder, memo, "About options.", "")
     refused(append(folder, "server", "deliverable_frozen", 10, **FROZEN), "must not be empty")
 
 
@@ -193,8 +192,7 @@ def what_cannot_be_written(place: Path) -> None:
 def after_half_a_line(place: Path) -> None:
     for number, tail in enumerate(('{"seq":2,"from":"re', line_of({"seq": 2}).decode()[:-1])):
         folder = make_v1(place / str(number), "drafting")
-        with (folder / "events.jsonl").open("a") as file:
-            file.write(tail)
+        extend(folder, tail)
         refused(block(folder), "acp repair")
     folder = make_v1(place / "returns", "drafting")
     path = folder / "events.jsonl"

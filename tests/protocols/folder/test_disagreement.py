@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from acp_core.model import Panel
 from acp_core.model.clock import utc_now
-from acp_core.protocols.folder.collaboration import open_folder
 from acp_core.protocols.folder.schema import documents as scans
 from acp_core.protocols.folder.view import story
 from acp_core.protocols.folder.view.story import (
@@ -25,7 +24,7 @@ from acp_core.protocols.folder.view.story import (
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.panel_view import items
 from tests.cli.support import Acp
-from tests.protocols.folder.running import append
+from tests.protocols.folder.acting import append, open_folder
 from tests.protocols.folder.support import make_v1
 from tests.protocols.governed import states
 
@@ -93,7 +92,7 @@ def reviewed(folder: Path) -> Path:
 
 
 def panel(folder: Path) -> Panel:
-    collaboration = open_folder(str(folder))
+    collaboration = open_folder(folder, None)
     (found,) = collaboration.refresh(utc_now()).panels
     collaboration.close()
     return found
@@ -168,16 +167,15 @@ def test_what_is_raised_again_is_one_point_and_open_again(tmp_path: Path) -> Non
     assert states["Name the time to live. In seconds.", "reviewer"][0] == "revised since"
 
 
-def test_a_collaboration_whose_reviews_raise_nothing_has_no_such_panel(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "cache", "drafting")
-    collaboration = open_folder(str(folder))
+def test_a_collaboration_whose_reviews_raise_nothing_has_no_such_panel(fresh: Path) -> None:
+    collaboration = open_folder(fresh, None)
     assert collaboration.refresh(utc_now()).panels == ()
     collaboration.close()
 
 
 def test_the_panel_stays_the_same_object_while_no_review_or_answer_changes(tmp_path: Path) -> None:
     folder = reviewed(tmp_path / "cache")
-    collaboration = open_folder(str(folder))
+    collaboration = open_folder(folder, None)
     before = collaboration.refresh(utc_now())
     (folder / "conclusion.md").write_text("# Conclusion\n\nSoon.\n")
     after = collaboration.refresh(utc_now())

@@ -11,8 +11,8 @@ import pytest
 
 from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import append as appending
-from tests.protocols.folder.running import Ran, append, files, log
-from tests.protocols.folder.support import make_v1
+from tests.protocols.folder.acting import Ran, append, files, log
+from tests.protocols.folder.support import extend
 
 
 def review(folder: Path, body: Path) -> Ran:
@@ -23,10 +23,9 @@ def review(folder: Path, body: Path) -> Ran:
 
 
 def test_a_document_that_is_changed_meanwhile_is_not_written_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody saves it between our look at it and our write: theirs stays, and nothing is said."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     document, theirs = folder / "review.md", "# Review\n\nMine alone.\n"
     real = appending.prepare
 
@@ -42,16 +41,14 @@ def test_a_document_that_is_changed_meanwhile_is_not_written_over(
 
 
 def test_a_review_is_not_taken_back_from_under_anothers_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its event could not be written, and somebody wrote behind it meanwhile: both stay."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     real = os.write
 
     def write(fd: int, data: bytes) -> int:
         if b'"review_submitted"' in bytes(data):
-            with (folder / "review.md").open("a") as file:
-                file.write("\nMine, too.\n")
+            extend(folder, "\nMine, too.\n", "review.md")
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(fd, data)
 
@@ -62,9 +59,8 @@ def test_a_review_is_not_taken_back_from_under_anothers_words(
 
 
 def test_a_review_that_is_written_by_half_is_taken_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
     before = files(folder)
     real = os.write
 
@@ -80,9 +76,8 @@ def test_a_review_that_is_written_by_half_is_taken_back(
 
 
 def test_an_event_that_cannot_be_written_takes_its_review_back_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
     body = tmp_path / "body.md"
     body.write_text("Position:\n- In favour.\n")
     before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -105,13 +100,13 @@ def test_an_event_that_cannot_be_written_takes_its_review_back_with_it(
 
 def killed_between(folder: Path, seq: int, text: str) -> None:
     """A run wrote its review under a number, and was killed before its event."""
-    with (folder / "review.md").open("a") as document:
-        document.write(f"\n## 2026-01-02T04:00:00Z - reader - seq {seq}\n\n{text}")
+    extend(folder, f"\n## 2026-01-02T04:00:00Z - reader - seq {seq}\n\n{text}", "review.md")
 
 
 @pytest.mark.parametrize("there", ["Position:\n- In favour.\n", "Position:\n- In fav"])
-def test_a_review_that_was_written_before_the_kill_stands_once(tmp_path: Path, there: str) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_review_that_was_written_before_the_kill_stands_once(
+    tmp_path: Path, folder: Path, there: str
+) -> None:
     killed_between(folder, 3, there)
     assert review(folder, tmp_path / "body.md").code == 0
     text = (folder / "review.md").read_text()
@@ -120,14 +115,18 @@ def test_a_review_that_was_written_before_the_kill_stands_once(tmp_path: Path, t
     assert "## 2026-01-02T04:00:00Z - reader - seq 3" in text, "what was written stays"
 
 
-def test_a_review_whose_number_went_to_another_event_moves_to_its_own(tmp_path: Path) -> None:
+def test_a_review_whose_number_went_to_another_event_moves_to_its_own(
+    tmp_path: Path, folder: Path
+) -> None:
     """The text in the middle of the file goes away, and what others wrote behind it stays."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     killed_between(folder, 3, "Position:\n- In favour.\n")
     words = {"doc": "review.md"}
     assert append(folder, "reviewer", "review_submitted", 2, "Against.", **words).code == 0
-    with (folder / "review.md").open("a") as document:
-        document.write("\n## 2026-01-02T04:05:00Z - reviewer - seq 3\n\nPosition:\n- Against.\n")
+    extend(
+        folder,
+        "\n## 2026-01-02T04:05:00Z - reviewer - seq 3\n\nPosition:\n- Against.\n",
+        "review.md",
+    )
     assert review(folder, tmp_path / "body.md").code == 0
     text = (folder / "review.md").read_text()
     assert "- reader - seq 3" not in text
@@ -135,8 +134,7 @@ def test_a_review_whose_number_went_to_another_event_moves_to_its_own(tmp_path: 
     assert text.count("In favour.") == text.count("- Against.") == 1
 
 
-def test_another_text_under_the_number_is_not_written_over(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_another_text_under_the_number_is_not_written_over(tmp_path: Path, folder: Path) -> None:
     killed_between(folder, 3, "Position:\n- Against.\n")
     before = files(folder)
     ran = review(folder, tmp_path / "body.md")

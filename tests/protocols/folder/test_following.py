@@ -13,12 +13,13 @@ import pytest
 from acp_core.files.locked import locked
 from acp_core.files.reading import Stamp, stamp
 from acp_core.model import Snapshot, SourceState, Verdict
-from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.read import facts
 from acp_core.protocols.folder.rules.checks import validate
+from tests.protocols.folder.acting import FolderCollaboration, open_folder
 from tests.protocols.folder.support import (
     age,
     change_protocol,
+    extend,
     line_of,
     make_v1,
     make_v2,
@@ -35,7 +36,7 @@ def after(seconds: float) -> datetime:
 
 
 def opened(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
-    collaboration = open_folder(str(folder), humans=frozenset())
+    collaboration = open_folder(folder)
     return collaboration, collaboration.refresh(NOW)
 
 
@@ -47,8 +48,7 @@ def event(seq: int, sender: str, kind: str, **fields: object) -> bytes:
 
 
 def add(folder: Path, data: bytes) -> None:
-    with (folder / "events.jsonl").open("ab") as log:
-        log.write(data)
+    extend(folder, data)
 
 
 def test_the_same_snapshot_while_nothing_changes(tmp_path: Path) -> None:
@@ -57,8 +57,7 @@ def test_the_same_snapshot_while_nothing_changes(tmp_path: Path) -> None:
     assert first.as_of == NOW
 
 
-def test_an_appended_event_is_shown_and_the_rest_stays_the_same(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_an_appended_event_is_shown_and_the_rest_stays_the_same(folder: Path) -> None:
     collaboration, first = opened(folder)
     review = "\n## t - reader - seq 3\n\nPosition:\n- Fine.\n"
     (folder / "review.md").write_text((folder / "review.md").read_text() + review)
@@ -75,10 +74,9 @@ def test_an_appended_event_is_shown_and_the_rest_stays_the_same(tmp_path: Path) 
     assert changed == {"review.md", "protocol.json", "events.jsonl"}
 
 
-def test_an_edited_document_leaves_the_events_alone(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    collaboration, first = opened(folder)
-    (folder / "proposal.md").write_text("# Another\n")
+def test_an_edited_document_leaves_the_events_alone(fresh: Path) -> None:
+    collaboration, first = opened(fresh)
+    (fresh / "proposal.md").write_text("# Another\n")
     second = collaboration.refresh(after(1))
     assert second is not first and second.events is first.events
     assert second.document("proposal.md") != first.document("proposal.md")
@@ -91,28 +89,26 @@ def _coarse(path: str) -> Stamp | None:
 
 
 def test_two_edits_within_one_tick_of_the_clock_are_both_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(facts, "stamp", _coarse)
-    folder = make_v1(tmp_path / "run", "drafting")
-    collaboration, _ = opened(folder)
+    collaboration, _ = opened(fresh)
     at = (time.time_ns() + 60 * 10**9,) * 2  # just now, however slow the machine is
-    (folder / "proposal.md").write_text("# One\n")
-    os.utime(folder / "proposal.md", ns=at)
+    (fresh / "proposal.md").write_text("# One\n")
+    os.utime(fresh / "proposal.md", ns=at)
     first = collaboration.refresh(after(1)).document("proposal.md")
-    (folder / "proposal.md").write_text("# Two\n")
-    os.utime(folder / "proposal.md", ns=at)
+    (fresh / "proposal.md").write_text("# Two\n")
+    os.utime(fresh / "proposal.md", ns=at)
     second = collaboration.refresh(after(2)).document("proposal.md")
     assert first and second and first.version != second.version
 
 
 def test_two_changes_of_protocol_json_within_one_tick_are_both_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(facts, "stamp", _coarse)
-    folder = make_v1(tmp_path / "run", "drafting")
-    path, at = folder / "protocol.json", (time.time_ns() + 60 * 10**9,) * 2
-    collaboration, _ = opened(folder)
+    path, at = fresh / "protocol.json", (time.time_ns() + 60 * 10**9,) * 2
+    collaboration, _ = opened(fresh)
     seen = []
     for seconds, objective in enumerate(("Objective one", "Objective two"), 1):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"objective": objective}))
@@ -121,8 +117,7 @@ def test_two_changes_of_protocol_json_within_one_tick_are_both_seen(
     assert seen == ["Objective one", "Objective two"]
 
 
-def test_protocol_json_half_written_keeps_what_was_there(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_protocol_json_half_written_keeps_what_was_there(folder: Path) -> None:
     whole = (folder / "protocol.json").read_bytes()
     for half in (b"", whole[:100], whole + whole[-20:]):
         collaboration, first = opened(folder)
@@ -142,8 +137,7 @@ def test_protocol_json_half_written_keeps_what_was_there(tmp_path: Path) -> None
         assert (third.source.state, third.recheck_at) == (SourceState.LIVE, None)
 
 
-def test_protocol_json_that_stays_damaged_is_an_alarm(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_protocol_json_that_stays_damaged_is_an_alarm(folder: Path) -> None:
     collaboration, _ = opened(folder)
     (folder / "protocol.json").write_bytes(b"")
     assert collaboration.refresh(after(1)).verdict is Verdict.VALID
@@ -156,36 +150,33 @@ def test_protocol_json_that_stays_damaged_is_an_alarm(tmp_path: Path) -> None:
     assert [(need.code, need.action) for need in third.needs] == [("invalid", "repair")]
 
 
-def test_a_new_folder_that_is_being_written_waits(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    whole = (folder / "protocol.json").read_bytes()
-    (folder / "protocol.json").write_bytes(b"{")
-    collaboration = open_folder(str(folder), humans=frozenset())
+def test_a_new_folder_that_is_being_written_waits(fresh: Path) -> None:
+    whole = (fresh / "protocol.json").read_bytes()
+    (fresh / "protocol.json").write_bytes(b"{")
+    collaboration = open_folder(fresh)
     now = datetime.now(UTC)
     first = collaboration.refresh(now)
     assert (first.verdict, first.source.state) == (Verdict.UNKNOWN, SourceState.STALE)
     assert first.needs == () and first.recheck_at is not None
-    (folder / "protocol.json").write_bytes(whole)
+    (fresh / "protocol.json").write_bytes(whole)
     second = collaboration.refresh(now + timedelta(seconds=1))
     assert (second.verdict, second.source.state) == (Verdict.VALID, SourceState.LIVE)
 
 
-def test_between_the_log_and_protocol_json_there_is_no_alarm(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    collaboration, _ = opened(folder)
-    add(folder, event(2, "server", "proposal_submitted", reply_to=1))
+def test_between_the_log_and_protocol_json_there_is_no_alarm(fresh: Path) -> None:
+    collaboration, _ = opened(fresh)
+    add(fresh, event(2, "server", "proposal_submitted", reply_to=1))
     second = collaboration.refresh(after(1))
     assert (second.phase, second.verdict, second.findings) == ("reviewing", Verdict.VALID, ())
     assert second.recheck_at == after(3)
-    change_protocol(folder, currentPhase="reviewing", waitingFor=["reader", "reviewer"])
+    change_protocol(fresh, currentPhase="reviewing", waitingFor=["reader", "reviewer"])
     third = collaboration.refresh(after(2))
     assert (third.verdict, third.recheck_at) == (Verdict.VALID, None)
 
 
-def test_protocol_json_that_lags_for_long_is_a_need(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    collaboration, _ = opened(folder)
-    add(folder, event(2, "server", "proposal_submitted", reply_to=1))
+def test_protocol_json_that_lags_for_long_is_a_need(fresh: Path) -> None:
+    collaboration, _ = opened(fresh)
+    add(fresh, event(2, "server", "proposal_submitted", reply_to=1))
     collaboration.refresh(after(1))
     late = collaboration.refresh(after(3))
     assert late.verdict is Verdict.INVALID
@@ -195,21 +186,19 @@ def test_protocol_json_that_lags_for_long_is_a_need(tmp_path: Path) -> None:
     ]
     assert late.headline == "reviewing. Waiting for reader and reviewer."
     assert collaboration.refresh(after(9)) is late
-    change_protocol(folder, currentPhase="reviewing", waitingFor=["reader", "reviewer"])
+    change_protocol(fresh, currentPhase="reviewing", waitingFor=["reader", "reviewer"])
     mended = collaboration.refresh(after(10))
     assert (mended.verdict, mended.needs) == (Verdict.VALID, ())
 
 
-def test_an_old_lag_is_seen_at_once(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_an_old_lag_is_seen_at_once(folder: Path) -> None:
     change_protocol(folder, currentPhase="drafting", waitingFor=["server"])
     _, first = opened(folder)
     assert [need.code for need in first.needs] == ["lagging"]
     assert first.needs[0].since is not None and first.needs[0].since < NOW
 
 
-def test_an_invalid_folder_is_a_need_after_two_seconds(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_an_invalid_folder_is_a_need_after_two_seconds(folder: Path) -> None:
     collaboration, _ = opened(folder)
     (folder / "state.log").write_text("")
     second = collaboration.refresh(after(10))
@@ -224,35 +213,33 @@ def test_an_invalid_folder_is_a_need_after_two_seconds(tmp_path: Path) -> None:
     assert fourth.needs[0].text.endswith("(and 1 more)")
 
 
-def test_half_a_line_is_not_there_yet(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    collaboration, first = opened(folder)
+def test_half_a_line_is_not_there_yet(fresh: Path) -> None:
+    collaboration, first = opened(fresh)
     line = event(2, "server", "proposal_submitted", reply_to=1)
-    add(folder, line[:30])
+    add(fresh, line[:30])
     second = collaboration.refresh(after(1))
     assert (len(second.events), second.verdict) == (1, Verdict.VALID)
     assert second.events is first.events
     late = collaboration.refresh(after(3))
     assert [finding.code for finding in late.findings] == ["ACP207"]
     assert len(late.events) == 1
-    add(folder, line[30:])
-    change_protocol(folder, currentPhase="reviewing", waitingFor=["reader", "reviewer"])
+    add(fresh, line[30:])
+    change_protocol(fresh, currentPhase="reviewing", waitingFor=["reader", "reviewer"])
     whole = collaboration.refresh(after(4))
     assert (len(whole.events), whole.verdict, whole.findings) == (2, Verdict.VALID, ())
 
 
-def test_a_whole_event_without_its_newline_counts_once(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    collaboration, _ = opened(folder)
-    add(folder, event(2, "server", "proposal_submitted", reply_to=1)[:-1])
-    change_protocol(folder, currentPhase="reviewing", waitingFor=["reader", "reviewer"])
+def test_a_whole_event_without_its_newline_counts_once(fresh: Path) -> None:
+    collaboration, _ = opened(fresh)
+    add(fresh, event(2, "server", "proposal_submitted", reply_to=1)[:-1])
+    change_protocol(fresh, currentPhase="reviewing", waitingFor=["reader", "reviewer"])
     collaboration.refresh(after(1))
     late = collaboration.refresh(after(3))
     assert (len(late.events), late.phase, late.verdict) == (2, "reviewing", Verdict.VALID)
     assert [finding.code for finding in late.findings] == ["ACP906"]
     assert collaboration.refresh(after(9)) is late
-    add(folder, b"\n" + event(3, "reader", "blocked"))
-    change_protocol(folder, currentPhase="blocked", waitingFor=[])
+    add(fresh, b"\n" + event(3, "reader", "blocked"))
+    change_protocol(fresh, currentPhase="blocked", waitingFor=[])
     ended = collaboration.refresh(after(10))
     assert [each.kind for each in ended.events] == ["initialized", "proposal_submitted", "blocked"]
     assert ended.findings == ()
@@ -263,9 +250,9 @@ def test_a_log_that_was_rewritten_is_noticed_and_remembered(tmp_path: Path) -> N
     folder = make_v1(tmp_path / "run", "revising")
     collaboration, _ = opened(folder)
     log = (folder / "events.jsonl").read_bytes()
-    (folder / "events.jsonl").write_bytes(log.replace(b"Reviewed it", b"Reviewed IT", 1))
+    (folder / "events.jsonl").write_bytes(log.replace(b"Reviewed the", b"Reviewed THE", 1))
     second = collaboration.refresh(after(1))
-    assert (second.verdict, second.events[2].summary) == (Verdict.VALID, "Reviewed IT")
+    assert (second.verdict, second.events[2].summary) == (Verdict.VALID, "Reviewed THE proposal")
     text = "events.jsonl was rewritten: recorded history has changed"
     assert [(notice.code, notice.text) for notice in second.notices] == [("rewritten", text)]
     assert [finding.code for finding in second.findings] == ["ACP921"]
@@ -293,8 +280,7 @@ def test_a_log_that_becomes_shorter_is_waited_for_then_shown(tmp_path: Path) -> 
     assert [notice.code for notice in fourth.notices] == ["rewritten"]
 
 
-def test_a_folder_that_goes_away_leaves_its_last_picture(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_folder_that_goes_away_leaves_its_last_picture(tmp_path: Path, folder: Path) -> None:
     collaboration, first = opened(folder)
     folder.rename(tmp_path / "moved")
     collaboration.refresh(after(1))
@@ -306,8 +292,7 @@ def test_a_folder_that_goes_away_leaves_its_last_picture(tmp_path: Path) -> None
     assert (back.source.state, back.verdict) == (SourceState.LIVE, Verdict.VALID)
 
 
-def test_participants_that_change_are_taken_into_account(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_participants_that_change_are_taken_into_account(folder: Path) -> None:
     collaboration, _ = opened(folder)
     protocol = read_protocol(folder)
     protocol["participants"].append({"id": "late"})
@@ -321,14 +306,12 @@ def test_a_deliverable_that_changes_after_it_was_frozen(tmp_path: Path) -> None:
     folder = make_v2(tmp_path / "run", "passed")
     collaboration, first = opened(folder)
     assert first.verdict is Verdict.VALID
-    with (folder / "deliverables" / "decision.md").open("a") as memo:
-        memo.write("More.\n")
+    extend(folder / "deliverables", "More.\n", "decision.md")
     second = collaboration.refresh(after(1))
     assert [finding.code for finding in second.findings] == ["ACP504"]
 
 
-def test_a_review_whose_event_is_just_being_appended_is_no_fault(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_review_whose_event_is_just_being_appended_is_no_fault(folder: Path) -> None:
     collaboration, first = opened(folder)
     with locked(str(folder / "events.jsonl")):  # as `acp append --review-file` has it
         (folder / "review.md").write_text("\n## t - reader - seq 3\n")
@@ -340,8 +323,7 @@ def test_a_review_whose_event_is_just_being_appended_is_no_fault(tmp_path: Path)
     assert [f.code for f in collaboration.refresh(second.recheck_at).findings] == ["ACP302"]
 
 
-def test_a_heading_is_missed_or_found_as_reviews_come(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_heading_is_missed_or_found_as_reviews_come(folder: Path) -> None:
     collaboration, _ = opened(folder)
     heading = "\n## t - reader - seq 3\n"
     (folder / "review.md").write_text(heading)
@@ -373,7 +355,7 @@ def test_following_gives_what_a_fresh_look_gives(tmp_path: Path) -> None:
         age(folder, "events.jsonl")
         collaboration.refresh(after(number * 10))
         followed = collaboration.refresh(after(number * 10 + 5))  # protocol.json lags by now
-        fresh = open_folder(str(folder), humans=frozenset()).refresh(after(number * 10 + 5))
+        fresh = open_folder(folder).refresh(after(number * 10 + 5))
         for name in ("headline", "phase", "verdict", "progress", "phases", "participants", "turns",
                      "next_actions", "gates", "documents", "findings", "since", "round"):  # fmt: skip
             assert getattr(followed, name) == getattr(fresh, name), (number, name)
@@ -384,9 +366,8 @@ def test_following_gives_what_a_fresh_look_gives(tmp_path: Path) -> None:
 
 
 def test_a_command_waits_a_little_for_a_file_that_is_being_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
     whole = (folder / "protocol.json").read_bytes()
     (folder / "protocol.json").write_bytes(b"")
     pauses: list[float] = []

@@ -9,8 +9,8 @@ import pytest
 
 from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.schema.documents import scan_conclusion, scan_readiness, scan_review
-from tests.protocols.folder.running import acp
-from tests.protocols.folder.support import age, make_v1, make_v2
+from tests.protocols.folder.acting import acp
+from tests.protocols.folder.support import age, extend, make_v1, make_v2
 
 READINESS = """
 ## How questions are marked
@@ -62,8 +62,7 @@ def begun_by_another(folder: Path) -> Path:
         ("review.md", REVIEW),
         ("conclusion.md", CONCLUSION),
     ):
-        with (folder / name).open("a") as document:
-            document.write(text)
+        extend(folder, text, name)
     age(folder)
     return folder
 
@@ -78,15 +77,14 @@ def test_what_another_program_wrote_at_the_start_is_no_mistake(
     assert acp("validate", "--folder", folder, "--strict").code == 0
 
 
-def test_nothing_that_was_there_at_the_start_is_a_mistake_of_anybody(tmp_path: Path) -> None:
+def test_nothing_that_was_there_at_the_start_is_a_mistake_of_anybody(fresh: Path) -> None:
     """Before the first event of a participant, the documents show forms, whatever they are."""
-    folder = make_v1(tmp_path / "run", "drafting")
-    (folder / "readiness.md").write_text(
+    (fresh / "readiness.md").write_text(
         "# R\n\n* [blocking] like this\n\n## Blockers\n\n- They stand here.\n- [unresolved]\n- [open] a\n"
     )
-    (folder / "review.md").write_text("# Reviews\n\n## reader, seq 7\n")
-    age(folder)
-    assert validate(folder).findings == ()
+    (fresh / "review.md").write_text("# Reviews\n\n## reader, seq 7\n")
+    age(fresh)
+    assert validate(fresh).findings == ()
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,17 @@ from acp_core.diagnosis import actions
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.model import Snapshot
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.collaboration import FolderCollaboration
 from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
-from tests.protocols.folder.running import acp, append, block, files
-from tests.protocols.folder.support import age, make_v1, read_protocol
+from tests.protocols.folder.acting import (
+    FolderCollaboration,
+    acp,
+    append,
+    block,
+    files,
+    open_folder,
+)
+from tests.protocols.folder.support import age, extend, make_v1, read_protocol
 
 Fill = Callable[[Path, pytest.MonkeyPatch], None]
 REACHED = "events.jsonl has reached acp's limit"
@@ -31,8 +37,7 @@ def last_line(folder: Path, limits: pytest.MonkeyPatch) -> None:
 def too_many_lines(folder: Path, limits: pytest.MonkeyPatch) -> None:
     """A program wrote lines that are no events, and more of them than are read."""
     limits.setattr(schema, "MAX_LINES", 1_000)
-    with (folder / "events.jsonl").open("ab") as log:
-        log.write(b"\n" * 2_000)
+    extend(folder, b"\n" * 2_000)
 
 
 def no_room(folder: Path, limits: pytest.MonkeyPatch) -> None:
@@ -62,7 +67,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     now = datetime.now(UTC)
-    opened = FolderCollaboration(str(folder))
+    opened = open_folder(folder)
     seen = opened.refresh(now)
     return opened, with_causes(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
 
@@ -98,7 +103,7 @@ def test_the_command_that_it_prints_leads_on(folder: Path, tmp_path: Path) -> No
     assert validate(new).lines() == ["ACP validation passed"]
     assert read_protocol(new)["continues"]["phase"] == "reviewing"
     proposal = (new / "proposal.md").read_text()
-    assert "had reached the limit of acp" in proposal and "Version 1." in proposal
+    assert "had reached the limit of acp" in proposal and "Push, then poll." in proposal
 
     opened, seen = read(folder)
     assert not any(cause.wanted for cause in seen.causes), seen.causes

@@ -15,17 +15,25 @@ import pytest
 from acp_core.diagnosis import actions
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.model import Snapshot
-from acp_core.protocols.folder.collaboration import FolderCollaboration
 from acp_core.protocols.folder.matters.causes import obstacles
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.write.init import charter_of, document
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from tests.protocols.folder.acting import (
+    FolderCollaboration,
+    acp,
+    append,
+    block,
+    files,
+    log,
+    open_folder,
+)
 from tests.protocols.folder.damage import Damage, both, event, line
-from tests.protocols.folder.running import acp, append, block, files, log
 from tests.protocols.folder.support import (
     age,
     change_protocol,
+    extend,
     line_of,
     make_v1,
     make_v2,
@@ -69,7 +77,7 @@ BROKEN: dict[str, tuple[str, Damage]] = {
 def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     """The folder at this very moment, with its causes."""
     now = datetime.now(UTC)
-    opened = FolderCollaboration(str(folder))
+    opened = open_folder(folder)
     seen = opened.refresh(now)
     return opened, with_causes(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
 
@@ -146,35 +154,31 @@ def test_a_deliverable_event_without_its_document_is_beyond_mending(tmp_path: Pa
     assert append(folder, "reader", "review_submitted", 1).code == 2
 
 
-def test_the_next_number_counts_a_line_that_cannot_be_read(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_the_next_number_counts_a_line_that_cannot_be_read(folder: Path) -> None:
     huge = line_of(
         {"seq": 3, "from": "reader", "event": "review_submitted", "at": "2026-01-02T04:00:00Z",
          "summary": "x" * (10 << 20), "reply_to": 2}
     )  # fmt: skip
-    with (folder / "events.jsonl").open("ab") as stream:
-        stream.write(huge)
+    extend(folder, huge)
     assert block(folder).out == "appended seq 4: blocked\n"
     assert log(folder)[-1]["seq"] == 4
 
 
-def test_a_loop_starts_no_program_over_a_log_beyond_mending(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_loop_starts_no_program_over_a_log_beyond_mending(folder: Path) -> None:
     event("server", "review_submitted")(folder)
-    turn = FolderCollaboration(str(folder)).turn("reader", datetime.now(UTC))
+    turn = open_folder(folder).turn("reader", datetime.now(UTC))
     assert not turn.waited and "append blocked" in turn.trouble
 
 
 def test_a_torn_end_and_a_lost_state_refuse_until_they_are_repaired(tmp_path: Path) -> None:
     torn, lost = make_v1(tmp_path / "torn", "reviewing"), make_v1(tmp_path / "lost", "reviewing")
     (lost / "README.md").write_text(document(charter_of(read_protocol(lost)), "README.md"))
-    with (torn / "events.jsonl").open("ab") as stream:
-        stream.write(b'{"seq":3,"fr')
+    extend(torn, b'{"seq":3,"fr')
     age(torn)
     (lost / "protocol.json").write_text("{")
     age(lost)
     for folder in (torn, lost):
-        opened = FolderCollaboration(str(folder))
+        opened = open_folder(folder)
         now = datetime.now(UTC)
         opened.refresh(now)
         seen = opened.refresh(now + timedelta(seconds=5))
@@ -185,8 +189,7 @@ def test_a_torn_end_and_a_lost_state_refuse_until_they_are_repaired(tmp_path: Pa
         assert not opened.refresh(now + timedelta(seconds=10)).obstacles
 
 
-def test_a_dialect_of_tomorrow_is_an_obstacle_that_no_act_passes(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_dialect_of_tomorrow_is_an_obstacle_that_no_act_passes(folder: Path) -> None:
     change_protocol(folder, schemaVersion=7)
     _, seen = read(folder)
     (obstacle,) = seen.obstacles
@@ -204,12 +207,11 @@ def test_a_blocked_log_beyond_mending_names_what_leads_on(tmp_path: Path) -> Non
     assert any("acp continue" in each["message"] for each in printed["findings"])
 
 
-def test_where_nobody_takes_part_no_event_leads_out(tmp_path: Path) -> None:
+def test_where_nobody_takes_part_no_event_leads_out(fresh: Path) -> None:
     """A blocked event has no author then: only a new start is left."""
-    folder = make_v1(tmp_path / "run", "drafting")
-    event("reader", "review_submitted")(folder)
-    change_protocol(folder, participants=[])
-    _, seen = read(folder)
+    event("reader", "review_submitted")(fresh)
+    change_protocol(fresh, participants=[])
+    _, seen = read(fresh)
     (beyond,) = [each for each in seen.obstacles if each.key.startswith("log:")]
     assert (
         beyond.remedy == "" and "no event can follow: run `acp init` in a new folder" in beyond.cure
@@ -241,9 +243,8 @@ def _nobody_asks(folder: str, now: datetime) -> NoReturn:
     raise AssertionError("a folder that is gone is diagnosed")
 
 
-def test_nothing_stands_in_the_way_of_writes_to_a_folder_that_is_gone(tmp_path: Path) -> None:
+def test_nothing_stands_in_the_way_of_writes_to_a_folder_that_is_gone(folder: Path) -> None:
     """It is said to be gone, and no cure of a damage that nobody can have seen."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     facts = Facts(folder)
     facts.refresh(time.time())
     shutil.rmtree(folder)

@@ -18,10 +18,10 @@ from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Snapshot
 from acp_core.model.errors import Refused
 from acp_core.model.past import summed
-from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
-from tests.protocols.folder.support import line_of, make_v1, make_v2
+from tests.protocols.folder.acting import FolderCollaboration, open_folder
+from tests.protocols.folder.support import extend, line_of, make_v1, make_v2
 
 LOG, REVIEW, PROTOCOL = "events.jsonl", "review.md", "protocol.json"
 NOT_OF_THE_FILES = ("as_of", "recheck_at", "notices", "needs")  # since when, and since when seen
@@ -80,8 +80,7 @@ def append(folder: Path, event: str, sender: str, skip: int = 0, cut: int = 0) -
     seq = data.count(b"\n") + 1 + skip
     line = line_of({"seq": seq, "from": sender, "event": event, "at": "2026-03-02T10:00:00Z",
                     "summary": "Said.", "reply_to": max(1, seq - 1)})  # fmt: skip
-    with (folder / LOG).open("ab") as log:
-        log.write(line[: len(line) - cut])
+    extend(folder, line[: len(line) - cut], LOG)
 
 
 def change(folder: Path, step: tuple[Any, ...]) -> None:
@@ -135,7 +134,7 @@ def test_what_was_kept_says_what_a_fresh_reading_says(
     tmp_path: Path, make: Any, steps: list[tuple[Any, ...]]
 ) -> None:
     folder = make(tmp_path / f"c{next(_names)}", "reviewing")
-    kept = open_folder(str(folder), frozenset({"reader"}))
+    kept = open_folder(folder, frozenset({"reader"}))
     now = datetime.now(UTC)
     kept.refresh(now)
     for step in steps:
@@ -144,17 +143,14 @@ def test_what_was_kept_says_what_a_fresh_reading_says(
         after = look(kept, now)
         facts = kept.facts
         if not facts.protocol_problem and not facts.log_problem:  # else what was there stays
-            assert after == look(open_folder(str(folder), frozenset({"reader"})), now), step
+            assert after == look(open_folder(folder, frozenset({"reader"})), now), step
         assert outlook(kept, now) == planned(folder, now), step
     shutil.rmtree(folder)
 
 
-def test_an_event_costs_no_more_than_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_event_costs_no_more_than_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Offers, repairs and causes after one more event read that event and nothing before it."""
-    folder = make_v1(tmp_path / "c", "reviewing")
-    kept = open_folder(str(folder), frozenset({"reader"}))
+    kept = open_folder(folder, frozenset({"reader"}))
     now = datetime.now(UTC)
     look(kept, now)
     append(folder, "review_submitted", "reader")
@@ -178,11 +174,10 @@ def test_an_event_costs_no_more_than_itself(
 
 
 def test_protocol_json_that_says_what_never_was_wants_a_human_at_once_when_opened(
-    tmp_path: Path,
+    folder: Path,
 ) -> None:
-    folder = make_v1(tmp_path / "c", "reviewing")
     protocol = json.loads((folder / PROTOCOL).read_bytes())
     (folder / PROTOCOL).write_text(json.dumps(protocol | {"waitingFor": ["server", "reader"]}))
-    opened = open_folder(str(folder), frozenset())
+    opened = open_folder(folder)
     snapshot = opened.refresh(datetime.now(UTC) + timedelta(seconds=30))
     assert [(need.code, need.action) for need in snapshot.needs] == [("invalid", "repair")]

@@ -15,8 +15,8 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import init as start
 from acp_core.protocols.folder.write.init import charter_of
-from tests.protocols.folder.running import Ran, acp, files
-from tests.protocols.folder.support import change_protocol, make_v1, make_v2, read_protocol
+from tests.protocols.folder.acting import Ran, acp, files
+from tests.protocols.folder.support import change_protocol, make_v2, read_protocol
 
 V1_FILES = {
     "README.md", "protocol.json", "events.jsonl", "proposal.md", "review.md", "decisions.md",
@@ -294,15 +294,14 @@ def test_a_participant_that_is_given_twice_takes_part_once(tmp_path: Path) -> No
     assert checks.validate(tmp_path / "run").findings == ()
 
 
-def test_a_start_of_an_unknown_dialect_is_not_finished(tmp_path: Path) -> None:
+def test_a_start_of_an_unknown_dialect_is_not_finished(fresh: Path) -> None:
     """What its documents would have to say is not known."""
-    folder = make_v1(tmp_path / "run", "drafting")
-    change_protocol(folder, schemaVersion=3)
-    (folder / "conclusion.md").unlink()
-    before = files(folder)
-    ran = init(folder, "--resume")
+    change_protocol(fresh, schemaVersion=3)
+    (fresh / "conclusion.md").unlink()
+    before = files(fresh)
+    ran = init(fresh, "--resume")
     assert ran.code == 2 and "unknown schemaVersion 3" in ran.err
-    assert files(folder) == before
+    assert files(fresh) == before
 
 
 @pytest.mark.parametrize(
@@ -314,16 +313,15 @@ def test_a_start_of_an_unknown_dialect_is_not_finished(tmp_path: Path) -> None:
     ],
 )
 def test_a_start_that_is_founded_on_nothing_is_not_finished(
-    tmp_path: Path, changes: dict[str, object], words: str
+    fresh: Path, changes: dict[str, object], words: str
 ) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    change_protocol(folder, **changes)
-    (folder / "README.md").unlink(missing_ok=True)
-    (folder / "conclusion.md").unlink()
-    before = files(folder)
-    ran = init(folder, "--resume")
+    change_protocol(fresh, **changes)
+    (fresh / "README.md").unlink(missing_ok=True)
+    (fresh / "conclusion.md").unlink()
+    before = files(fresh)
+    ran = init(fresh, "--resume")
     assert ran.code == 2 and words in ran.err
-    assert files(folder) == before
+    assert files(fresh) == before
 
 
 @pytest.mark.parametrize("primary", [{}, {"primary": {"type": "adr", "file": "../adr.md"}}])
@@ -339,34 +337,32 @@ def test_a_start_whose_deliverable_is_not_named_is_not_finished(
     assert files(folder) == before
 
 
-def test_a_start_that_another_was_quicker_with_is_refused_under_the_lock(tmp_path: Path) -> None:
+def test_a_start_that_another_was_quicker_with_is_refused_under_the_lock(fresh: Path) -> None:
     """Both looked before either wrote; only a protocol.json that nobody can read is made anew."""
-    folder = make_v1(tmp_path / "run", "drafting")
-    charter = charter_of(read_protocol(folder))
-    wanted = start.files(charter, str(folder), datetime(2026, 1, 2, tzinfo=UTC))
-    before = files(folder)
+    charter = charter_of(read_protocol(fresh))
+    wanted = start.files(charter, str(fresh), datetime(2026, 1, 2, tzinfo=UTC))
+    before = files(fresh)
     for resume in (False, True):
         with pytest.raises(Refused, match=r"already contains protocol\.json"):
-            start.start(str(folder), charter, wanted, resume=resume)
-        assert files(folder) == before
-    (folder / "protocol.json").write_text("{")
-    started = start.start(str(folder), charter, wanted, resume=True)
+            start.start(str(fresh), charter, wanted, resume=resume)
+        assert files(fresh) == before
+    (fresh / "protocol.json").write_text("{")
+    started = start.start(str(fresh), charter, wanted, resume=True)
     assert started.created == ("protocol.json",)
-    assert read_protocol(folder)["objective"] == charter.objective
+    assert read_protocol(fresh)["objective"] == charter.objective
 
 
-def test_a_whole_folder_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_whole_folder_is_left_as_it_is(fresh: Path) -> None:
     """Other tools may write no README.md, and what is whole need not be founded anew."""
-    folder = make_v1(tmp_path / "run", "drafting")
-    change_protocol(folder, objective=" ")
-    (folder / "README.md").write_text("# Ours\n")
+    change_protocol(fresh, objective=" ")
+    (fresh / "README.md").write_text("# Ours\n")
     for name in ("", "README.md"):
         if name:
-            (folder / name).unlink()
-        before = files(folder)
-        ran = init(folder, "--resume")
+            (fresh / name).unlink()
+        before = files(fresh)
+        ran = init(fresh, "--resume")
         assert (ran.code, ran.err) == (0, "") and "created" not in ran.out
-        assert files(folder) == before
+        assert files(fresh) == before
 
 
 def test_a_start_is_not_gone_on_with_as_another_collaboration(tmp_path: Path) -> None:

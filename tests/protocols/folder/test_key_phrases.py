@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder.schema import EVENTS_V1, EVENTS_V2, SCRIPTS
-from tests.protocols.folder.running import Ran, acp
-from tests.protocols.folder.support import GATES, age, edit, make_v1, make_v2, say
+from tests.protocols.folder.acting import Ran, acp
+from tests.protocols.folder.support import GATES, age, edit, extend, make_v1, make_v2, say
 from tests.protocols.folder.test_prompts import SENTENCES
 
 COMMANDS = {script.name: script.command for script in SCRIPTS}
@@ -59,11 +59,8 @@ def test_the_help_of_waiting_says_for_how_long(script) -> None:
     assert "defaults to 1800 seconds" in told and "[default: 2" in told
 
 
-def test_an_unknown_event_is_a_usage_error_that_lists_the_choices(
-    script: Run, tmp_path: Path
-) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
-    ran = appended(script, folder, "server", "withdrawn", 1)
+def test_an_unknown_event_is_a_usage_error_that_lists_the_choices(script: Run, fresh: Path) -> None:
+    ran = appended(script, fresh, "server", "withdrawn", 1)
     assert ran.code == 2 and all(event in ran.err for event in (*EVENTS_V1, *EVENTS_V2))
 
 
@@ -78,9 +75,8 @@ def appended(
 
 
 class TestAppend:
-    def test_an_event_that_goes_in(self, script: Run, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "run", "drafting")
-        ran = appended(script, folder, "server", "proposal_submitted", 1)
+    def test_an_event_that_goes_in(self, script: Run, fresh: Path) -> None:
+        ran = appended(script, fresh, "server", "proposal_submitted", 1)
         assert (ran.code, ran.out) == (0, "appended seq 2: proposal_submitted\n")
 
     @pytest.mark.parametrize(
@@ -169,8 +165,7 @@ class TestAppend:
         self, script: Run, tmp_path: Path, upto: str, event: str, line: str, words: str
     ) -> None:
         folder = make_v1(tmp_path / "run", upto)
-        with (folder / "readiness.md").open("a") as readiness:
-            readiness.write(f"\n{line}\n")
+        extend(folder, f"\n{line}\n", "readiness.md")
         ran = appended(script, folder, "server", event, 2)
         assert ran.code == 2 and words in ran.err
 
@@ -289,8 +284,7 @@ def test_scripts_name_scripts_and_acp_names_its_commands(script: Run, tmp_path: 
 
 
 class TestWait:
-    def test_ready(self, script: Run, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "run", "reviewing")
+    def test_ready(self, script: Run, folder: Path) -> None:
         ran = script(WAIT, "--folder", folder, "--participant", "reader")
         assert ran.code == 0
         assert ran.out.startswith("ready: reader is listed in waitingFor\nphase: reviewing\n")
@@ -298,8 +292,7 @@ class TestWait:
         ran = script(WAIT, "--folder", folder, "--participant", "server")
         assert ran.code == 0 and ran.out.startswith("ready: phase is blocked\n")
 
-    def test_the_time_is_up(self, script: Run, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "run", "reviewing")
+    def test_the_time_is_up(self, script: Run, folder: Path) -> None:
         given = ("--folder", folder, "--participant", "server")
         ran = script(WAIT, *given, "--timeout", "0.05", "--interval", "0.01")
         waiting = "waiting for reader, reviewer after seq 2"
@@ -312,8 +305,7 @@ class TestValidate:
         folder = make_v1(tmp_path / "run", "decision_review")
         ran = script(VALIDATE, "--folder", folder)
         assert (ran.code, ran.out) == (0, "ACP validation passed\n")
-        with (folder / "readiness.md").open("a") as readiness:
-            readiness.write("\n- [deferred_nonblocking] Later\n")
+        extend(folder, "\n- [deferred_nonblocking] Later\n", "readiness.md")
         ran = script(VALIDATE, "--folder", folder)
         assert ran.code == 1 and ran.out.splitlines()[:2] == [
             "ACP validation passed with warnings",
@@ -326,11 +318,12 @@ class TestValidate:
             "ERROR: missing decisions.md",
         ]
 
-    def test_a_folder_that_cannot_be_checked(self, script: Run, tmp_path: Path) -> None:
+    def test_a_folder_that_cannot_be_checked(
+        self, script: Run, tmp_path: Path, folder: Path
+    ) -> None:
         ran = script(VALIDATE, "--folder", tmp_path)
         assert ran.code == 2
         assert f"ERROR: missing protocol.json in {tmp_path}" in ran.out
-        folder = make_v1(tmp_path / "run")
         (folder / "protocol.json").write_text("{")
         age(folder)
         assert "ERROR: invalid protocol.json: " in script(VALIDATE, "--folder", folder).out

@@ -6,7 +6,6 @@ from collections import deque
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +16,7 @@ from acp_core.protocols.folder.schema import V1, Entry, parse_time
 from acp_core.protocols.folder.state import Machine
 from acp_core.protocols.folder.view import story
 from acp_core.protocols.folder.view.story import Pace
-from acp_core.protocols.folder.view.timeline import LABELS, Ended, Rail, Stays
+from acp_core.protocols.folder.view.timeline import LABELS, Rail
 
 PEOPLE = ("ana", "ben")
 BEGIN = datetime(2026, 1, 2, tzinfo=UTC)
@@ -180,15 +179,3 @@ def test_stays_share_what_ended_and_stay_as_they_were(phases: list[str], steps: 
         for a, b in zip(one, other, strict=True):
             assert (a.visits == b.visits) == ([*a.visits] == [*b.visits])
             assert a.visits != b.visits or hash(a.visits) == hash(b.visits)
-
-
-def test_stays_of_other_kinds_are_not_equal_and_have_ends() -> None:
-    visit = Visit(BEGIN, None)
-    ended = Ended()
-    ended.entered, ended.left, ended.rounds = [BEGIN], [BEGIN], [1]
-    stays = Stays(ended, visit)
-    assert stays != (Visit(BEGIN, BEGIN), visit)
-    assert stays[-1] is visit
-    for index in (2, -3):
-        with pytest.raises(IndexError):
-            stays[index]

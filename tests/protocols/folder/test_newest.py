@@ -32,8 +32,7 @@ def test_they_are_the_last_lines_of_the_log(make: object, upto: str, tmp_path: P
     assert list(told(folder, 2)) == in_the_log(folder)[-2:]
 
 
-def test_of_a_log_longer_than_what_is_looked_at_no_event_is_told_in_half(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "c")
+def test_of_a_log_longer_than_what_is_looked_at_no_event_is_told_in_half(folder: Path) -> None:
     for number in range(300):
         say(folder, "reader", "blocked", f"{number} " + "x" * 700)
     found = told(folder, 1_000)
@@ -41,8 +40,7 @@ def test_of_a_log_longer_than_what_is_looked_at_no_event_is_told_in_half(tmp_pat
     assert list(found) == in_the_log(folder)[-len(found) :]
 
 
-def test_what_is_no_event_yet_or_none_at_all_is_left_out(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "c")
+def test_what_is_no_event_yet_or_none_at_all_is_left_out(folder: Path) -> None:
     log = folder / "events.jsonl"
     events = in_the_log(folder)
     whole = log.read_bytes()
@@ -54,9 +52,8 @@ def test_what_is_no_event_yet_or_none_at_all_is_left_out(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("what", ["missing", "empty", "a pipe", "a folder", "unreadable"])
 def test_where_the_log_cannot_be_read_nothing_is_told_and_nobody_waits(
-    what: str, tmp_path: Path
+    what: str, folder: Path
 ) -> None:
-    folder = make_v1(tmp_path / "c")
     log = folder / "events.jsonl"
     log.unlink()
     if what == "empty":
@@ -71,10 +68,9 @@ def test_where_the_log_cannot_be_read_nothing_is_told_and_nobody_waits(
 
 
 def test_a_folder_that_shows_a_collaboration_of_another_host_tells_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What lies there may be old: the store has what happened since."""
-    folder = make_v1(tmp_path / "c")
     (folder / "mirror.json").write_text("{}")
     monkeypatch.setattr("acp_core.protocols.folder.read.detect.shows_mirror", lambda path: True)
     assert told(folder) == ()

@@ -9,9 +9,9 @@ import pytest
 
 from acp_core.model import Snapshot, Verdict
 from acp_core.protocols.discovery import discover
-from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.read.detect import detect
-from tests.protocols.folder.support import age, line_of, make_v1, say
+from tests.protocols.folder.acting import FolderCollaboration, open_folder
+from tests.protocols.folder.support import age, extend, line_of, make_v1, say
 
 NOW = datetime.now(UTC)
 
@@ -21,15 +21,14 @@ def after(seconds: float) -> datetime:
 
 
 def opened(folder: Path) -> FolderCollaboration:
-    return open_folder(str(folder), humans=frozenset())
+    return open_folder(folder)
 
 
 def shown(folder: Path) -> Snapshot:
     return opened(folder).refresh(NOW)
 
 
-def test_a_document_is_loaded_when_it_is_looked_at(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_document_is_loaded_when_it_is_looked_at(folder: Path) -> None:
     collaboration = opened(folder)
     first = collaboration.refresh(NOW).document("proposal.md")
     loaded = collaboration.load("proposal.md")
@@ -66,14 +65,12 @@ def test_a_link_that_leads_out_is_judged_but_not_shown(tmp_path: Path) -> None:
     assert loaded.text == "" and "its text is not shown" in loaded.note
 
 
-def test_the_log_is_a_document_too_and_a_long_one_is_cut(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_the_log_is_a_document_too_and_a_long_one_is_cut(folder: Path) -> None:
     collaboration = opened(folder)
     collaboration.refresh(NOW)
     assert collaboration.load("events.jsonl").text.count("\n") == 2
     assert collaboration.load("protocol.json").text.startswith("{\n")
-    with (folder / "events.jsonl").open("ab") as log:
-        log.write((b"\n" * 99 + b" " * 900) * 5_000)
+    extend(folder, (b"\n" * 99 + b" " * 900) * 5_000)
     loaded = collaboration.load("events.jsonl")
     assert len(loaded.text) <= 4 << 20
     assert loaded.note == "only the first 4 MiB are shown"
@@ -159,9 +156,8 @@ def test_collaborations_are_found_however_damaged(tmp_path: Path) -> None:
     assert all(detect(tmp_path / name) for name in found)
 
 
-def test_a_review_that_comes_in_changes_no_state_file_too_late(tmp_path: Path) -> None:
+def test_a_review_that_comes_in_changes_no_state_file_too_late(folder: Path) -> None:
     """Every event brings protocol.json up to date: only what changes after the last one is late."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     say(folder, "reader", "review_submitted", at=NOW)
     age(folder, "protocol.json", at=NOW)
     age(folder, "events.jsonl", at=NOW)

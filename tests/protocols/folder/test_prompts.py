@@ -63,8 +63,7 @@ def test_another_round_is_named_while_revising(tmp_path: Path) -> None:
         assert text.endswith("For another review round append proposal_submitted instead.")
 
 
-def test_who_has_reviewed_waits_for_the_others(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_who_has_reviewed_waits_for_the_others(folder: Path) -> None:
     say(folder, "reader", "review_submitted")
     sentence = "wait for the listed reviewer(s) to submit review_submitted or blocked."
     assert told(folder, "reader") == sentence

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.model import PhaseState, Severity, Snapshot, Status, Tone, Verdict
-from acp_core.protocols.folder.collaboration import FolderCollaboration, open_folder
+from acp_core.model import Snapshot, Tone, Verdict
 from acp_core.protocols.folder.view.timeline import EventLog
+from tests.golden.builders.folder import PRIMARY
+from tests.protocols.folder.acting import FolderCollaboration, open_folder
 from tests.protocols.folder.support import (
     GATES,
-    PRIMARY,
     START,
     age,
     change_protocol,
@@ -33,25 +33,11 @@ def after(seconds: float) -> datetime:
 
 
 def opened(folder: Path, *humans: str) -> FolderCollaboration:
-    return open_folder(str(folder), humans=frozenset(humans))
+    return open_folder(folder, frozenset(humans))
 
 
 def shown(folder: Path, *humans: str) -> Snapshot:
     return opened(folder, *humans).refresh(NOW)
-
-
-def test_a_blocked_collaboration_stands_where_it_stopped(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "revising", blocked="No access to the broker")
-    snapshot = shown(folder)
-    assert (snapshot.status, snapshot.phase) == (Status.BLOCKED, "blocked")
-    assert snapshot.headline == "blocked in revising by reviewer: No access to the broker"
-    current = next(phase for phase in snapshot.phases if phase.state is PhaseState.CURRENT)
-    assert current.id == "revising"
-    assert current.visits[-1].left == snapshot.changed
-    need = snapshot.needs[0]
-    assert (need.code, need.key, need.action) == ("blocked", "blocked:5", "continue")
-    assert need.text == "blocked by reviewer: No access to the broker"
-    assert need.participant == "reviewer"
 
 
 def test_events_speak_of_documents_and_lines(tmp_path: Path) -> None:
@@ -80,8 +66,7 @@ def test_events_speak_of_documents_and_lines(tmp_path: Path) -> None:
     assert collaboration.raw_event("12") == collaboration.raw_event("x") == ""
 
 
-def test_ids_are_unique_even_in_a_broken_log(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_ids_are_unique_even_in_a_broken_log(folder: Path) -> None:
     for seq in (2, 2, 7, 5):
         say(folder, "reader", "blocked", seq=seq)
     collaboration = opened(folder)
@@ -115,23 +100,7 @@ def test_gates_show_the_line_where_they_are_met_or_nearest(tmp_path: Path) -> No
     assert {gate.met for gate in shown(folder).gates} == {None}
 
 
-def test_findings_point_to_events_and_documents(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "revising")
-    (folder / "review.md").write_text("# Reviews\n")
-    say(folder, "reader", "review_submitted", "Too late", at="2026-01-02T05:00:00Z")
-    age(folder)
-    snapshot = shown(folder)
-    assert snapshot.doubt == "seq 5 is illegal"
-    findings = {(finding.code, finding.event): finding for finding in snapshot.findings}
-    illegal = findings["ACP401", "5"]
-    assert (illegal.document, illegal.line, illegal.severity) == ("events.jsonl", 5, Severity.ERROR)
-    assert illegal.explanation and illegal.remedy
-    assert findings["ACP301", "3"].document == "review.md"
-    assert findings["ACP301", "3"].action == "repair"
-
-
-def test_an_unknown_dialect_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_an_unknown_dialect_is_shown_as_far_as_it_goes(folder: Path) -> None:
     change_protocol(folder, schemaVersion=3)
     snapshot = shown(folder)
     assert (snapshot.dialect, snapshot.doubt) == ("unknown", "unknown schemaVersion")
@@ -207,9 +176,8 @@ def test_each_names_the_other(tmp_path: Path) -> None:
 
 
 def test_whose_turn_it_is_and_who_is_a_person(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
     assert shown(folder).needs == ()
     need = shown(folder, "reader").needs[0]
     assert (need.code, need.participant, need.text) == (
@@ -230,7 +198,7 @@ def test_whose_turn_it_is_and_who_is_a_person(
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('humans = ["reader"]\n')
     monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
-    needs = open_folder(str(folder)).refresh(NOW).needs
+    needs = open_folder(folder, None).refresh(NOW).needs
     assert [need.participant for need in needs] == ["reader", "reviewer"]
 
 

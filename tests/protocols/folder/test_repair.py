@@ -15,8 +15,15 @@ from acp_core.files import locked
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.write import edits
-from tests.protocols.folder.running import ROOT, Ran, acp, append
-from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, read_protocol
+from tests.protocols.folder.acting import ROOT, Ran, acp, append
+from tests.protocols.folder.support import (
+    change_protocol,
+    extend,
+    line_of,
+    make_v1,
+    make_v2,
+    read_protocol,
+)
 from tests.support.private import open_to_others
 
 VALID = "ACP validation passed"
@@ -57,8 +64,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def test_nothing_is_done_where_nothing_is_broken(tmp_path: Path, state: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_nothing_is_done_where_nothing_is_broken(folder: Path, state: Path) -> None:
     before = files(folder)
     assert fix(folder) == Ran(0, f"nothing to repair\n{VALID}\n", "")
     assert files(folder) == before and not copies(state)
@@ -123,20 +129,17 @@ def test_without_a_copy_it_comes_from_readme_and_the_log(
     assert verdict(folder) == VALID
 
 
-def test_the_end_of_another_write_is_dropped(tmp_path: Path) -> None:
+def test_the_end_of_another_write_is_dropped(folder: Path) -> None:
     """Two writers that take no lock leave one's beginning and the other's end."""
-    folder = make_v1(tmp_path / "run", "reviewing")
     good = read_protocol(folder)
-    with (folder / "protocol.json").open("ab") as file:
-        file.write(b'r"\n  ]\n}\n')
+    extend(folder, b'r"\n  ]\n}\n', "protocol.json")
     ran = fix(folder)
     assert ran.code == 0 and "the readable beginning of protocol.json" in ran.out
     made = read_protocol(folder)
     assert made.pop("rebuilt") and made == good
 
 
-def test_what_nobody_remembers_is_not_made_up(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_what_nobody_remembers_is_not_made_up(folder: Path) -> None:
     (folder / "protocol.json").write_bytes(b"")
     for name in ("README.md", "readiness.md", "proposal.md"):
         (folder / name).write_text("Nothing.\n")
@@ -157,8 +160,7 @@ def test_deliverables_that_nothing_declares_any_more_are_not_made_up(tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_torn_last_line_goes_to_the_backup(tmp_path: Path, state: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_torn_last_line_goes_to_the_backup(folder: Path, state: Path) -> None:
     good = (folder / "events.jsonl").read_bytes()
     for cut in range(1, 30, 4):
         torn = b'{"seq":3,"from":"reader","event"'[:cut]
@@ -170,8 +172,7 @@ def test_a_torn_last_line_goes_to_the_backup(tmp_path: Path, state: Path) -> Non
         assert verdict(folder) == VALID
 
 
-def test_a_last_event_without_its_newline_gets_it(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_last_event_without_its_newline_gets_it(folder: Path) -> None:
     append(folder, "reader", "blocked", 2)
     good = (folder / "events.jsonl").read_bytes()
     (folder / "events.jsonl").write_bytes(good[:-1])
@@ -191,9 +192,8 @@ def test_a_last_event_without_its_newline_gets_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_last_line_that_is_no_legal_event_is_not_made_one(
-    tmp_path: Path, event: dict[str, object]
+    folder: Path, event: dict[str, object]
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
     good = (folder / "events.jsonl").read_bytes()
     line = line_of(event | {"at": "2026-01-03T00:00:00Z", "summary": "?", "reply_to": 2})
     (folder / "events.jsonl").write_bytes(good + line[:-1])
@@ -245,10 +245,8 @@ def test_the_heading_of_a_name_in_any_script_is_known(tmp_path: Path) -> None:
     assert fix(folder) == Ran(0, f"nothing to repair\n{VALID}\n", "")
 
 
-def test_numbers_that_stand_twice_stay_and_the_way_out_is_named(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
-    with (folder / "events.jsonl").open("ab") as file:
-        file.write(line_of({"seq": 2, "from": "reader", "event": "blocked",
+def test_numbers_that_stand_twice_stay_and_the_way_out_is_named(folder: Path) -> None:
+    extend(folder, line_of({"seq": 2, "from": "reader", "event": "blocked",
                             "at": "2026-01-03T00:00:00Z", "summary": "?", "reply_to": 1}))  # fmt: skip
     log = (folder / "events.jsonl").read_bytes()
     ran = fix(folder)
@@ -257,8 +255,7 @@ def test_numbers_that_stand_twice_stay_and_the_way_out_is_named(tmp_path: Path) 
     assert (folder / "events.jsonl").read_bytes() == log
 
 
-def test_bytes_in_the_middle_of_the_log_are_never_touched(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_bytes_in_the_middle_of_the_log_are_never_touched(folder: Path) -> None:
     lines = (folder / "events.jsonl").read_bytes().split(b"\n")
     (folder / "events.jsonl").write_bytes(b"\n".join([lines[0], b"{broken", *lines[1:]]))
     log = (folder / "events.jsonl").read_bytes()
@@ -267,8 +264,7 @@ def test_bytes_in_the_middle_of_the_log_are_never_touched(tmp_path: Path) -> Non
     assert (folder / "events.jsonl").read_bytes() == log
 
 
-def test_a_lost_log_is_said_to_be_lost(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_lost_log_is_said_to_be_lost(folder: Path) -> None:
     (folder / "events.jsonl").unlink()
     ran = fix(folder)
     assert ran.code == 2 and "the log of" in ran.out and "is lost" in ran.out
@@ -343,8 +339,7 @@ def test_everything_at_once(tmp_path: Path) -> None:
     change_protocol(folder, currentPhase="drafting", waitingFor=[])
     (folder / "decisions.md").unlink()
     (folder / "review.md").unlink()
-    with (folder / "events.jsonl").open("ab") as file:
-        file.write(b'{"seq":6')
+    extend(folder, b'{"seq":6')
     ran = acp("repair", "--folder", folder, "--yes", "--json")
     told = json.loads(ran.out)
     assert ran.code == 0 and told["mended"] and told["valid"] and not told["hopeless"], told
@@ -354,10 +349,8 @@ def test_everything_at_once(tmp_path: Path) -> None:
     assert len(told["copies"]) == 2 and all(Path(path).is_file() for path in told["copies"])
 
 
-def test_hostile_text_is_shown_harmless(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
-    with (folder / "events.jsonl").open("ab") as file:
-        file.write(b"\x1b]52;c;aGk=\x07 [@click=app.quit]")
+def test_hostile_text_is_shown_harmless(folder: Path) -> None:
+    extend(folder, b"\x1b]52;c;aGk=\x07 [@click=app.quit]")
     ran = acp("repair", folder, "--dry-run")
     assert "\x1b" not in ran.out and "\x07" not in ran.out and "52;c;aGk=" in ran.out
 
@@ -372,11 +365,9 @@ def test_a_rebuilt_protocol_json_can_be_told_from_an_original(tmp_path: Path, st
     assert read_protocol(folder)["rebuilt"] == protocol["rebuilt"]
 
 
-def test_whoever_reads_the_repair_may_go_away_before_its_end(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_whoever_reads_the_repair_may_go_away_before_its_end(folder: Path) -> None:
     change_protocol(folder, currentPhase="drafting", waitingFor=["server"])
-    with (folder / "review.md").open("a") as stream:
-        stream.write("Nothing yet.\n" * 20_000)
+    extend(folder, "Nothing yet.\n" * 20_000, "review.md")
     (folder / "proposal.md").unlink()
     reader, writer = os.pipe()
     os.close(reader)
@@ -389,8 +380,7 @@ def test_whoever_reads_the_repair_may_go_away_before_its_end(tmp_path: Path) -> 
     assert checks.validate(folder).lines() == ["ACP validation passed"]
 
 
-def test_a_log_with_carriage_returns_is_not_cut(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
+def test_a_log_with_carriage_returns_is_not_cut(folder: Path) -> None:
     path = folder / "events.jsonl"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
     before = {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder.rules.checks import validate
+from tests.golden.builders.folder import PRIMARY
 from tests.protocols.folder.damage import (
     Damage,
     both,
@@ -23,7 +24,7 @@ from tests.protocols.folder.damage import (
     swap,
     write,
 )
-from tests.protocols.folder.support import PRIMARY, make_v2
+from tests.protocols.folder.support import make_v2
 
 REPORT = "Status: Frozen\n" + "".join(
     f"## {name}\n\nx\n"
@@ -95,7 +96,7 @@ V2: list[tuple[str, str, Damage, str]] = [
     ("ACP512", "drafting", supporting(REPORT.replace("Frozen", "Draft"), frozen=True), "supporting deliverable deliverables/notes.md status must be Frozen"),
     ("ACP513", "reviewing", swap(PRIMARY, "## Options", "## Choices"), "primary deliverable missing required section: Options"),
     ("ACP513", "drafting", supporting(REPORT.replace("## Risks", "## Dangers")), "supporting deliverable deliverables/notes.md missing required section: Risks"),
-    ("ACP514", "passed", swap(PRIMARY, "Something about options.", ""), "primary deliverable section must not be empty when frozen: Options"),
+    ("ACP514", "passed", swap(PRIMARY, "About options.", ""), "primary deliverable section must not be empty when frozen: Options"),
     ("ACP514", "drafting", supporting(REPORT.replace("## Risks\n\nx", "## Risks"), frozen=True), "supporting deliverable deliverables/notes.md section must not be empty when frozen: Risks"),
     ("ACP515", "reviewing", write(PRIMARY, b"\xff"), f"{PRIMARY} cannot be read: not UTF-8 at byte 1"),
     ("ACP521", "drafting", supporting(REPORT, frozen=True), "supporting deliverable requires deliverable_frozen: deliverables/notes.md"),

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from acp_core.model import Snapshot
 from acp_core.model.action import Action
@@ -23,6 +24,7 @@ from acp_core.protocols.governed.collaboration import Governed as Governed
 from acp_core.protocols.governed.write import decide, init, initiative_decide, restore, turns
 from acp_core.protocols.governed.write.decide import Recovery
 from acp_core.protocols.governed.write.hooks import carry_out
+from acp_core.protocols.governed.write.init import Started
 from acp_core.protocols.governed.write.initiative_decide import (
     Decision,
     StepOutcome,
@@ -30,12 +32,14 @@ from acp_core.protocols.governed.write.initiative_decide import (
 )
 from acp_core.protocols.governed.write.opened import Opened, RunPlan
 from acp_core.protocols.governed.write.turns import Dispatched
+from tests.protocols.governed import making, playing
 from tests.protocols.governed.making import Object
 
 governed = COMMANDS.main
 coordinator = COORDINATOR.main
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 """When something is done, where nothing else is said."""
+YES = ("--as", "olga", "--yes")
 SEEN = datetime(2026, 3, 1, 11, tzinfo=UTC)
 """When it is looked at: an hour after the runs that are made by hand began."""
 
@@ -72,6 +76,38 @@ def open_folder(root: Path | str) -> Governed:
 def seen(root: Path | str, now: datetime = SEEN) -> Snapshot:
     """What is seen of it when it is opened."""
     return open_folder(root).refresh(now)
+
+
+def state(root: Path) -> Object:
+    """What the state of a run holds."""
+    read: Object = json.loads((root / ".agentxchain/state.json").read_text())
+    return read
+
+
+def hand_in(root: Path, **more: object) -> None:
+    """Whoever has the turn stages a result."""
+    (turn,) = state(root)["active_turns"].values()
+    given = making.result(
+        run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
+        runtime_id=turn["runtime_id"], **{"phase_transition_request": None} | more,
+    )  # fmt: skip
+    making.write(root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json", given)
+
+
+def told(root: Path, name: str) -> list[Object]:
+    """The lines of a log of the run."""
+    text = (root / ".agentxchain" / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def start(root: Path, **behaviours: str) -> Path:
+    """A repository with a run that has scripted agents beside it."""
+    playing.repository(root)
+    words = ["init", str(root), "--goal", "Light the hall"]
+    for role, command in playing.agents(root.parent / "bin", **behaviours).items():
+        words += ["--agent", f"{role}={command}"]
+    acted(*words)
+    return root
 
 
 def run_actions(root: Path | str) -> Sequence[Action]:
@@ -205,6 +241,13 @@ def take_files(root: Path) -> object:
     return decide.take_files(root)
 
 
+def initialise(
+    root: Path, name: str = "Lamp", goal: str = "Light", now: datetime = NOW, **more: Any
+) -> Started:
+    """Begin a run."""
+    return init.initialise(root, init.Wish(name, goal, **more), now)
+
+
 def step(root: Path, now: datetime = NOW) -> StepOutcome:
     """Let an initiative take its next step."""
     return initiative_decide.step(root, now)
@@ -216,23 +259,32 @@ def synchronise(root: Path, now: datetime = NOW) -> StepOutcome:
     return carry_out_in_initiative(root, schema.RESYNC, plan, now, crosses=True)
 
 
-def approve_barrier(root: Path, decision: Decision, now: datetime = NOW) -> StepOutcome:
-    """Open a cross-repo gate."""
+def approve_barrier(
+    root: Path, barrier: str = "", comment: str = "All agreed.", now: datetime = NOW
+) -> StepOutcome:
+    """Ann opens the gate of a barrier."""
+    decision = Decision(barrier, "Ann", comment)
     plan = partial(initiative_decide.plan_approval, decision=decision, now=now)
     return carry_out_in_initiative(root, schema.APPROVE_BARRIER, plan, now, crosses=True)
 
 
 def reject_barrier(
-    root: Path, decision: Decision, workstreams: Sequence[str], now: datetime = NOW
+    root: Path,
+    comment: str,
+    names: Sequence[str] = (),
+    barrier: str = "",
+    now: datetime = NOW,
 ) -> StepOutcome:
-    """Keep it shut: workstreams go back to work."""
-    plan = partial(
-        initiative_decide.plan_rejection, decision=decision, workstreams=workstreams, now=now
-    )
+    """Ann sends workstreams back, or all."""
+    decision = Decision(barrier, "Ann", comment)
+    plan = partial(initiative_decide.plan_rejection, decision=decision, workstreams=names, now=now)
     return carry_out_in_initiative(root, schema.REJECT_BARRIER, plan, now)
 
 
-def mend_workstream(root: Path, name: str, by: str = "Ann", now: datetime = NOW) -> StepOutcome:
-    """Make the lost state of a workstream again."""
-    plan = partial(initiative_decide.plan_mending, name=name, by=by, now=now)
-    return carry_out_in_initiative(root, schema.MEND, plan, now)
+poll = initiative_decide.poll
+
+
+def mend_workstream(root: Path, name: str) -> StepOutcome:
+    """Bring a workstream back to where it may be."""
+    plan = partial(initiative_decide.plan_mending, name=name, by="Ann", now=NOW)
+    return carry_out_in_initiative(root, schema.MEND, plan, NOW)

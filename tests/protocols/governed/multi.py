@@ -9,17 +9,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.protocols.governed.read.own_writes import SEAL
-from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
 from tests.protocols.governed import making
-from tests.protocols.governed.acting import acted, approve_barrier
+from tests.protocols.governed.acting import NOW as NOW
+from tests.protocols.governed.acting import acted
+from tests.protocols.governed.acting import approve_barrier as approve  # noqa: F401
 from tests.protocols.governed.making import Object
 from tests.support.examples import MEMORY
 
-NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 NAMES = ("auth", "gateway", "web")
 SUPER = "super_run_lamp"
 NEXT = {"planning": "implementation", "implementation": "verification", "verification": None}
@@ -150,8 +149,3 @@ def all_ask(root: Path, names: tuple[str, ...] = NAMES) -> None:
     """Every workstream asks to leave its phase."""
     for name in names:
         asks(root, name)
-
-
-def approve(root: Path, barrier: str = "") -> StepOutcome:
-    """Ann approves."""
-    return approve_barrier(root, Decision(barrier, "Ann", "All agreed."), NOW)

@@ -12,16 +12,22 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.write.init import Wish, initialise
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import (
     accept,
     approve_gate,
     dispatch,
     escalate,
+    initialise,
     reject_gate,
     reject_turn,
     step,
+)
+from tests.protocols.governed.acting import (
+    hand_in as hand_in,
+)
+from tests.protocols.governed.acting import (
+    state as state,
 )
 from tests.protocols.governed.making import Object
 from tests.support.examples import MEMORY
@@ -38,25 +44,9 @@ PLANS = {
 Making = Callable[[Path], object]
 
 
-def state(root: Path) -> Object:
-    """What the state of a run holds."""
-    read: Object = json.loads((root / STATE).read_text())
-    return read
-
-
-def hand_in(root: Path, **more: object) -> None:
-    """Whoever has the turn stages a result."""
-    (turn,) = state(root)["active_turns"].values()
-    given = making.result(
-        run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
-        runtime_id=turn["runtime_id"],
-    ) | {"phase_transition_request": None, **more}  # fmt: skip
-    making.write(root / f"{HOME}/staging/{turn['turn_id']}/turn-result.json", given)
-
-
 def _new(root: Path) -> None:
     playing.repository(root)
-    initialise(root, Wish("Lamp", "Light"), NOW)
+    initialise(root)
     for name, text in PLANS.items():
         (root / name).write_text(text)
     playing.git(root, "add", "-A")
@@ -169,7 +159,7 @@ def _made(kind: str, name: str) -> Path:
 
 def run_in(root: Path, name: str) -> Path:
     """A run in one of `RUNS`."""
-    shutil.copytree(_made("run", name), root, symlinks=True)
+    shutil.copytree(_made("run", name), root, symlinks=True, dirs_exist_ok=True)
     return root
 
 

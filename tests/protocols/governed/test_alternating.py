@@ -12,15 +12,16 @@ import pytest
 
 from acp_core import model
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.write.init import Wish, initialise
-from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed import making, multi, playing, states
 from tests.protocols.governed.acting import (
     accept,
     approve_gate,
     dispatch,
     escalate,
+    hand_in,
     mark_objection,
     seen,
+    state,
     step,
     take_files,
 )
@@ -29,21 +30,6 @@ from tests.protocols.governed.playing import acp
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 HOME = ".agentxchain"
-
-
-def begun(root: Path) -> Path:
-    """A run of acp's, whose planner has a turn."""
-    playing.repository(root)
-    initialise(root, Wish("Lamp", "Light"), NOW)
-    playing.git(root, "add", "-A")
-    playing.git(root, "commit", "-qm", "Scaffold")
-    dispatch(root)
-    return root
-
-
-def state(root: Path) -> Object:
-    read: Object = json.loads((root / HOME / "state.json").read_text())
-    return read
 
 
 def turn(root: Path) -> Object:
@@ -133,13 +119,8 @@ def codes(root: Path) -> dict[str, str]:
     return {f.code: f.message for f in seen(root, NOW).findings}
 
 
-def hand_in(root: Path, **more: object) -> None:
-    given = result(root, **more)
-    making.write(root / HOME / f"staging/{given['turn_id']}/turn-result.json", given)
-
-
 def test_turns_that_either_program_accepted_follow_each_other(tmp_path: Path) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "given out")
     for _ in range(3):
         id = accepts(root)
         snapshot = seen(root, NOW)
@@ -157,7 +138,7 @@ def test_turns_that_either_program_accepted_follow_each_other(tmp_path: Path) ->
 
 
 def test_a_gate_that_waits_in_the_other_program_is_opened_in_acp(tmp_path: Path) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "given out")
     accepts(root, phase_transition_request="implementation")
     assert "SEALED_ANEW" in codes(root)
     assert approve_gate(root)["phase"] == "implementation"
@@ -165,7 +146,7 @@ def test_a_gate_that_waits_in_the_other_program_is_opened_in_acp(tmp_path: Path)
 
 
 def test_a_turn_beside_a_gate_that_waits_is_lawful_while_the_gate_waits(tmp_path: Path) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "given out")
     accepts(root, phase_transition_request="implementation")
     mark_objection(root, "OBJ-001", "acknowledged")  # seals it anew
     assert "SEALED_ANEW" not in codes(root)
@@ -177,7 +158,7 @@ def test_a_turn_beside_a_gate_that_waits_is_lawful_while_the_gate_waits(tmp_path
 
 
 def test_a_gate_that_the_other_program_opened_needs_a_human_s_word(tmp_path: Path) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "given out")
     accepts(root, phase_transition_request="implementation")
     approves(root)
     assert "RESERVED_CHANGED" in codes(root)
@@ -230,7 +211,7 @@ def without_history(root: Path) -> None:
 def test_what_no_lawful_acceptance_leads_to_is_not_taken_over(
     tmp_path: Path, does: Callable[[Path], object]
 ) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "given out")
     does(root)
     assert "RESERVED_CHANGED" in codes(root) and "SEALED_ANEW" not in codes(root)
     with pytest.raises(Refused, match="files changed outside acp"):
@@ -254,7 +235,7 @@ def test_git_sees_nothing_of_what_acp_keeps(tmp_path: Path) -> None:
 
 
 def test_a_seal_at_its_former_place_is_taken_over(tmp_path: Path) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "given out")
     (root / ".acp/governed-seal.json").rename(root / HOME / "acp-seal.json")
     add(root, "decision-ledger.jsonl", {"type": "gate_approved", "gate_id": "x", "by": "Ann"})
     assert "RESERVED_CHANGED" in codes(root)

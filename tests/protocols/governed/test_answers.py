@@ -9,8 +9,7 @@ import pytest
 
 from acp_core.cli.main import run as acp_main
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import acted, governed
-from tests.protocols.governed.test_engine_commands import start, state, told
+from tests.protocols.governed.acting import acted, governed, start, state, told
 
 YES = ("--by", "olga", "--yes")
 

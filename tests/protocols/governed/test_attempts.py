@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.write import turns
-from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.governed.write.turns import NotAccepted
 from tests.protocols.governed import acting, making, playing
-from tests.protocols.governed.acting import reject_turn
+from tests.protocols.governed.acting import hand_in, reject_turn
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
-
-
-def _handed_in(root: Path, **more: Any) -> None:
-    (turn,) = json.loads((root / ".agentxchain/state.json").read_text())["active_turns"].values()
-    given = making.result(
-        run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
-        runtime_id=turn["runtime_id"], phase_transition_request=None,
-        artifact={"type": "workspace", "ref": None}, **more,
-    )  # fmt: skip
-    making.write(root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json", given)
+WORKSPACE = {"type": "workspace", "ref": None}
 
 
 @pytest.mark.parametrize("committed", [False, True])
@@ -36,13 +24,13 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
     tmp_path: Path, how: str, committed: bool
 ) -> None:
     root = playing.repository(tmp_path / "lamp")
-    initialise(root, Wish("Lamp", phases=(("implementation", "dev"),)), NOW)
+    acting.initialise(root, goal="", phases=(("implementation", "dev"),))
     playing.git(root, "add", "-A")
     playing.git(root, "commit", "-qm", "Scaffold")
     turn = acting.dispatch(root).turn_id
     (root / "lamp.py").write_text("LIGHT = 1\n")
     (root / "half.py").write_text("X = 1\n")
-    _handed_in(root, files_changed=["lamp.py"])
+    hand_in(root, artifact=WORKSPACE, files_changed=["lamp.py"])
     if how == "its program failed":
         (root / f".agentxchain/staging/{turn}/turn-result.json").unlink()
         turns.note_failed_start(root, turn, "it ended", NOW)
@@ -62,7 +50,7 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
         playing.git(root, "commit", "-qm", "Mine")
     assert acting.dispatch(root).again
     (root / "lamp.py").write_text("LIGHT = 2\n")
-    _handed_in(root, files_changed=["lamp.py", "half.py"])
+    hand_in(root, artifact=WORKSPACE, files_changed=["lamp.py", "half.py"])
     assert turns.judge(read_unlocked(root), None).observed.files == ("half.py", "lamp.py")
     (root / "mine.py").write_text("MINE = 2\n")  # in the agent's turn: that counts
     with pytest.raises(NotAccepted, match=r"not in files_changed\): mine\.py"):

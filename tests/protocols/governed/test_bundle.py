@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.protocols.governed import making
-from tests.protocols.governed.acting import acted, governed, refused
+from tests.protocols.governed.acting import acted, governed, refused, state
 from tests.protocols.governed.test_answers import by_humans
-from tests.protocols.governed.test_engine_commands import state
 
 
 def staged(root: Path) -> tuple[Path, str]:

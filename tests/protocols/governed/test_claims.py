@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents.ending import end
-from acp_core.agents.identity import identify
+from acp_core.agents.processes import end, identify
 from acp_core.files import claims
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.conduct.taking import Task, take_in_background
+from acp_core.protocols.governed.conduct.taking import take_in_background
 from acp_core.protocols.governed.read import run
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.write import turns
+from acp_core.protocols.governed.write.turns import Task
 from tests.agents.support import is_gone, wait_for
 from tests.protocols.governed import acting
 from tests.protocols.governed.acting import open_folder, reject_turn

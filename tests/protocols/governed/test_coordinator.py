@@ -10,14 +10,13 @@ import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.write import initiative_decide
-from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import (
     acted,
     coordinator,
     mend_workstream,
     open_folder,
+    poll,
     refused,
     reject_barrier,
     seen,
@@ -127,9 +126,7 @@ def test_the_coordinator_polls_until_all_is_over(tmp_path: Path) -> None:
                  lambda: multi.by_hand(tmp_path, "auth",
                                        state(tmp_path, "auth") | {"phase": "verification"}),
                  lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path)])  # fmt: skip
-    told = [
-        done.messages for done in initiative_decide.poll(tmp_path, pause=lambda _: next(acts)())
-    ]
+    told = [done.messages for done in poll(tmp_path, pause=lambda _: next(acts)())]
     assert [said[0] for said in told] == [
         "auth reached plan-sync", "auth reached ship-sync"
     ]  # fmt: skip
@@ -156,10 +153,10 @@ def test_a_rejection_sends_back_who_is_named(tmp_path: Path) -> None:
     multi.all_ask(tmp_path)
     step(tmp_path)
     with pytest.raises(Refused, match="needs a comment"):
-        reject_barrier(tmp_path, Decision("", "Ann", " "), [], NOW)
+        reject_barrier(tmp_path, " ")
     with pytest.raises(Refused, match="no workstream 'nobody'"):
-        reject_barrier(tmp_path, Decision("", "Ann", "No."), ["nobody"], NOW)
-    reject_barrier(tmp_path, Decision("", "Ann", "Tokens expire too late."), ["gateway"], NOW)
+        reject_barrier(tmp_path, "No.", ["nobody"])
+    reject_barrier(tmp_path, "Tokens expire too late.", ["gateway"])
     run = state(tmp_path, "gateway")
     assert (run["status"], run["phase"], run["next_recommended_role"]) == (
         "active", "planning", "pm"
@@ -328,7 +325,7 @@ def test_a_lost_state_past_a_barrier_is_made_again(tmp_path: Path) -> None:
     approve(tmp_path)
     good = state(tmp_path, "web")
     (tmp_path / "web/.agentxchain/state.json").write_text("")
-    mend_workstream(tmp_path, "web", "Ann", NOW)
+    mend_workstream(tmp_path, "web")
     made = state(tmp_path, "web")
     assert (made["phase"], made["status"]) == ("implementation", "active")
     assert made["barrier_approvals"] == good["barrier_approvals"]
@@ -342,7 +339,7 @@ def test_a_history_that_is_damaged_too_makes_no_state(tmp_path: Path) -> None:
     for name in ("state.json", "history.jsonl"):
         (tmp_path / "web/.agentxchain" / name).write_text("{")
     with pytest.raises(Refused, match=r"history.jsonl: is not valid JSON"):
-        mend_workstream(tmp_path, "web", "Ann", NOW)
+        mend_workstream(tmp_path, "web")
 
 
 def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.write import initiative_decide
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import (
@@ -64,7 +63,7 @@ def crossed(root: Path) -> None:
 
 def rejected(root: Path) -> None:
     gate_open(root)
-    reject_barrier(root, initiative_decide.Decision("", "Ann", "No test"), ["web"], NOW)
+    reject_barrier(root, "No test", ["web"])
 
 
 def resync_failed(root: Path) -> None:

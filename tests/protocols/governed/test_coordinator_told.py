@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.governed.write import initiative_opened
-from acp_core.protocols.governed.write.initiative_decide import Decision
 from tests.protocols.governed import making, multi, test_run_hooks
 from tests.protocols.governed.acting import acted, refused, reject_barrier, step
-from tests.protocols.governed.multi import NAMES, NOW, approve, asks, begin, ledger, state
+from tests.protocols.governed.multi import NAMES, approve, asks, begin, ledger, state
 
 HOOK = """#!/bin/sh
 cat "$AGENTXCHAIN_PAYLOAD_FILE" > "$AGENTXCHAIN_PROJECT_ROOT/seen-$AGENTXCHAIN_EVENT.json"
@@ -118,7 +117,7 @@ def test_a_script_that_changed_since_it_was_seen_does_not_run(tmp_path: Path) ->
     assert "1 of 1 scripts are allowed" in acted(
         "coordinator", "trust", tmp_path, "--as", "Ann", "--yes"
     )
-    reject_barrier(tmp_path, Decision("", "Ann", "Again."), [], NOW)
+    reject_barrier(tmp_path, "Again.")
     multi.all_ask(tmp_path, ("auth", "web"))
     step(tmp_path)
     assert ended(tmp_path)[-1] == ("on_barrier_reached", "ok")

@@ -9,14 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot, Status
+from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.write.opened import json_document
-from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import acted, dispatch, open_folder, refused
-from tests.protocols.governed.test_engine_commands import start, state, told
+from tests.protocols.governed import making
+from tests.protocols.governed.acting import (
+    acted,
+    dispatch,
+    open_folder,
+    refused,
+    start,
+    state,
+    told,
+)
 from tests.protocols.governed.test_read import NOW
 
 PATIENCE = 60.0  # seconds that a scripted agent may take on a busy machine
@@ -58,25 +64,7 @@ def stepped(root: Path) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow
-def test_a_whole_run_by_actions_alone(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
-    for _ in range(3):
-        stepped(root)
-        do(root, "accept_turn")
-        assert [turn.participant for turn in seen(root).turns] == ["you"]
-        assert set(actions(root)) >= {"approve_gate", "reject_gate", "mark_objection", "talk"}
-        do(root, "approve_gate", by="olga", comment="Seen.")
-    snapshot = seen(root)
-    assert snapshot.status is Status.COMPLETED
-    assert set(actions(root)) == {"mark_objection", "talk"}
-    gates = [line for line in told(root, "decision-ledger.jsonl") if "gate_id" in line]
-    assert [(line["type"], line["by"]) for line in gates] == [("gate_approved", "olga")] * 3
-    assert "Add the lamp" in playing.git(root, "log", "--format=%s")
-
-
-def test_the_evidence_stands_beside_the_gate(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+def test_the_evidence_stands_beside_the_gate(root: Path) -> None:
     stepped(root)
     do(root, "accept_turn")
     (root / ".planning/ROADMAP.md").unlink()
@@ -93,26 +81,7 @@ def test_the_evidence_stands_beside_the_gate(tmp_path: Path) -> None:
     assert line["unmet"] == [".planning/ROADMAP.md: there is no such file"] or line["unmet"]
 
 
-@pytest.mark.slow
-def test_a_gate_is_rejected_and_work_goes_on(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
-    stepped(root)
-    do(root, "accept_turn")
-    with pytest.raises(ValidationError):
-        given(actions(root)["reject_gate"], comment="")
-    do(root, "reject_gate", by="olga", comment="No switch.")
-    assert state(root)["status"] == "active"
-    do(root, "escalate", by="olga", reason="Legal review")
-    assert seen(root).status is Status.BLOCKED
-    do(root, "unblock", by="olga", comment="Fine.")
-    do(root, "mark_objection", by="olga", objection="OBJ-001", status="acknowledged")
-    do(root, "talk", by="olga", words="Mind the switch.\n# Not a heading of ours")
-    stepped(root)
-    assert "Mind the switch." in (root / "TALK.md").read_text(encoding="utf-8")
-
-
-def test_a_staged_result_needs_no_verdict_while_none_can_be_given(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+def test_a_staged_result_needs_no_verdict_while_none_can_be_given(root: Path) -> None:
     stepped(root)
     assert [need.action for need in seen(root).needs] == ["accept_turn"]
     do(root, "escalate", by="olga", reason="Legal review")
@@ -123,39 +92,8 @@ def test_a_staged_result_needs_no_verdict_while_none_can_be_given(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_sloppy_result_is_corrected_and_a_careless_one_sent_back(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp", pm="sloppy")
-    stepped(root)
-    assert "accept_turn" not in actions(root)  # it would be refused for certain
-    assert "status becomes" in preview(root, "correct_result").sentence
-    do(root, "correct_result")
-    assert "correct_result" not in actions(root)
-    do(root, "reject_turn", by="olga", reason="Too short")
-    assert next(iter(state(root)["active_turns"].values()))["status"] == "retrying"
-    stepped(root)
-
-
-@pytest.mark.slow
-def test_what_was_interrupted_is_finished_on_a_human_s_word(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
-    dispatch(root, now=datetime.now(UTC))
-    raw = (root / "TALK.md").read_text(encoding="utf-8")
-    write = {"path": "TALK.md", "verb": "append", "data": "one\n", "before": None, "size": len(raw)}
-    left = {"what": "talk", "at": making.AT, "homes": [".agentxchain"], "writes": [write]}
-    (root / ".agentxchain/acp-journal.json").write_bytes(json_document(left))
-    assert list(actions(root)) == ["recover"]
-    assert "INTERRUPTED" in {finding.code for finding in seen(root).findings}
-    do(root, "recover")
-    assert interrupted(root) is None
-    assert (root / "TALK.md").read_text(encoding="utf-8") == raw + "one\n"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["", "TALK.md", "both"])
-def test_what_a_red_line_offers_for_an_interrupted_write_works(
-    tmp_path: Path, changed: str
-) -> None:
-    root = start(tmp_path / "lamp")
+def test_what_a_red_line_offers_for_an_interrupted_write_works(root: Path, changed: str) -> None:
     dispatch(root, now=datetime.now(UTC))
     talk, other = root / "TALK.md", root / "NOTES.md"
     size = len(talk.read_bytes())
@@ -257,7 +195,7 @@ def test_a_run_of_the_existing_program_is_left_to_it(tmp_path: Path, stand_in: P
 def test_its_refusal_is_shown_and_our_own_runs_are_not_handed_over(
     tmp_path: Path, stand_in: Path
 ) -> None:
-    from tests.protocols.governed.test_engine_commands import YES
+    from tests.protocols.governed.acting import YES
     from tests.protocols.governed.test_read import PENDING
 
     paused = making.make_run(tmp_path / "paused", of_state=its(**PENDING))
@@ -277,25 +215,6 @@ def test_its_refusal_is_shown_and_our_own_runs_are_not_handed_over(
     do(root, "approve_gate", by="olga")
     assert state(root)["phase"] == "implementation"
     assert len(asked(stand_in)) == 2
-
-
-def test_a_run_is_started_by_an_action(tmp_path: Path) -> None:
-    from acp_core.protocols import registry
-    from acp_core.protocols.governed import PROTOCOL
-
-    assert PROTOCOL.create is not None
-    root = playing.repository(tmp_path / "lamp")
-    action = registry.load(PROTOCOL.create)(root)
-    agents = [f"{role}={line}" for role, line in playing.agents(tmp_path / "bin").items()]
-    assert action.preview(given(action, agents=["pm"])).refused
-    inputs = given(action, objective="Light\nthe hall", agents=agents)
-    shown = action.preview(inputs)
-    assert not (root / "agentxchain.json").exists()
-    assert "agentxchain.json" in shown.changes[0].path and "Light the hall" in shown.changes[0].diff
-    outcome = action.perform(inputs)
-    assert (outcome.state, outcome.location) == (OutcomeState.DONE, str(root))
-    assert action.perform(inputs).state is OutcomeState.REFUSED
-    stepped(root)
 
 
 @pytest.mark.slow

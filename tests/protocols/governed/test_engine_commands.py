@@ -6,7 +6,6 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,31 +13,18 @@ from acp_core.files.reading import Unreadable
 from acp_core.protocols.governed.acts.table import COMMANDS
 from acp_core.protocols.governed.read import repository, run
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import acted, governed, open_folder, refused, seen
+from tests.protocols.governed.acting import (
+    YES,
+    acted,
+    governed,
+    open_folder,
+    refused,
+    seen,
+    start,
+    state,
+    told,
+)
 from tests.protocols.governed.test_read import NOW, codes
-
-YES = ("--as", "olga", "--yes")
-
-
-def told(root: Path, name: str) -> list[dict[str, Any]]:
-    """The lines of a log of the run."""
-    text = (root / ".agentxchain" / name).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def state(root: Path) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads((root / ".agentxchain/state.json").read_text("utf-8"))
-    return value
-
-
-def start(root: Path, **behaviours: str) -> Path:
-    """A repository with a run that has scripted agents beside it."""
-    playing.repository(root)
-    words = ["init", str(root), "--goal", "Light the hall"]
-    for role, command in playing.agents(root.parent / "bin", **behaviours).items():
-        words += ["--agent", f"{role}={command}"]
-    assert governed(words) == 0
-    return root
 
 
 @pytest.mark.slow
@@ -78,12 +64,11 @@ def test_a_whole_run_with_real_commits_by_commands_alone(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
-    tmp_path: Path,
+    root: Path,
     monkeypatch: pytest.MonkeyPatch,
     number: int,
 ) -> None:
     """A disk that fails once makes no decision of the run."""
-    root = start(tmp_path / "lamp")
     acted("step", root)
     bytes_before = (root / ".agentxchain/decision-ledger.jsonl").read_bytes()
     read = run.read_bounded
@@ -108,10 +93,9 @@ def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
 
 
 def test_a_git_that_does_not_answer_now_fails_no_turn(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither is a turn given out that could not be compared, nor a result said to have failed."""
-    root = start(tmp_path / "lamp")
     slow = tmp_path / "outage" / "git"
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -137,9 +121,8 @@ def test_a_git_that_does_not_answer_now_fails_no_turn(
 
 
 def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = start(tmp_path / "lamp")
     acted("step", root)
     before, read = run_files(root), run.read_bounded
 
@@ -224,8 +207,7 @@ def test_corrections_are_offered_and_applied_only_on_a_human_s_word(
     assert governed(["accept-turn", str(root)]) == 0
 
 
-def test_a_gate_that_is_not_met_stops_a_run_that_does_not_progress(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+def test_a_gate_that_is_not_met_stops_a_run_that_does_not_progress(root: Path) -> None:
     for turn in range(3):
         acted("step", root)
         (root / ".planning/PM_SIGNOFF.md").write_text("# PM Signoff\n\nApproved: NO\n")
@@ -242,8 +224,7 @@ def test_a_gate_that_is_not_met_stops_a_run_that_does_not_progress(tmp_path: Pat
     assert state(root)["blocked_reason"]["category"] == "non_progress"
 
 
-def test_a_rejected_gate_tells_the_next_agent_what_is_missing(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+def test_a_rejected_gate_tells_the_next_agent_what_is_missing(root: Path) -> None:
     acted("step", root)
     acted("accept-turn", root)
     refused("reject", root, *YES)  # it must say why
@@ -280,8 +261,7 @@ def test_a_goal_that_the_other_program_would_not_open_is_refused(tmp_path: Path)
     acted("init", root, "--goal", "x" * 500)
 
 
-def test_objections_are_followed_from_raised_to_resolved(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+def test_objections_are_followed_from_raised_to_resolved(root: Path) -> None:
     acted("step", root)
     assert "the result of pm is staged: accept or reject it" in refused("step", root)
     assert "Turn already assigned" in refused("step", root, "--role", "dev")
@@ -295,8 +275,7 @@ def test_objections_are_followed_from_raised_to_resolved(tmp_path: Path) -> None
     assert objection.rows[0].cells[6] == "olga"
 
 
-def test_only_a_human_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = start(tmp_path / "lamp")
+def test_only_a_human_decides(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     acted("step", root)
     acted("accept-turn", root)
     before = state(root)

@@ -20,8 +20,7 @@ from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.documents import Documents
 from tests.protocols.governed import making
-from tests.protocols.governed.acting import accept, dispatch
-from tests.protocols.governed.test_engine_commands import start, state, told
+from tests.protocols.governed.acting import accept, dispatch, state, told
 from tests.tui.screen import screen_lines
 from tests.tui.stage import until
 
@@ -68,8 +67,7 @@ async def act(pilot: Pilot[Any], app: AcpApp, root: Path, name: str) -> str:
     return shown
 
 
-async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path, root: Path) -> None:
     given = dispatch(root, now=datetime.now(UTC))
     assert take(root, given.turn_id).staged
     accept(root, now=datetime.now(UTC))
@@ -97,8 +95,7 @@ async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path, root: Path) -> None:
     app = dashboard(tmp_path, root)
 
     def needs(code: str) -> bool:

@@ -14,8 +14,15 @@ from pydantic import ValidationError
 
 from acp_core.model import Outcome, Preview
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import acted, governed, refused, run_actions, seen
-from tests.protocols.governed.test_engine_commands import YES, start, state
+from tests.protocols.governed.acting import (
+    YES,
+    acted,
+    governed,
+    refused,
+    run_actions,
+    seen,
+    state,
+)
 from tests.protocols.governed.test_read import codes
 
 VALUES = st.recursive(
@@ -81,8 +88,7 @@ def test_a_turn_s_id_is_never_a_way_elsewhere(tmp_path: Path, id: str) -> None:
     assert sorted(p.name for p in (root / "src").iterdir()) == ["main.py", "turn-result.json"]
 
 
-def test_links_lead_nowhere(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+def test_links_lead_nowhere(tmp_path: Path, root: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / "TALK.md").unlink()
@@ -102,9 +108,8 @@ def test_links_lead_nowhere(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_opens_gates_by_itself_is_an_error_and_is_not_followed(
-    tmp_path: Path,
+    root: Path,
 ) -> None:
-    root = start(tmp_path / "lamp")
     path = root / "agentxchain.json"
     config = json.loads(path.read_text())
     config["approval_policy"] = {"phase_transitions": {"default": "auto_approve"}}

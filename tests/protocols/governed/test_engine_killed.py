@@ -12,20 +12,21 @@ import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read.own_writes import interrupted
-from acp_core.protocols.governed.write.init import Wish, initialise
 from tests.protocols.governed.acting import (
     accept,
     approve_gate,
     dispatch,
     escalate,
+    initialise,
     recover,
     reject_gate,
     reject_turn,
     seen,
+    start,
+    state,
     unblock,
 )
 from tests.protocols.governed.killing import killed_at
-from tests.protocols.governed.test_engine_commands import start, state
 
 NOW = datetime.now(UTC)
 Shape = tuple[object, ...]
@@ -103,8 +104,7 @@ def test_a_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_accepting_and_rejecting_a_turn(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+def test_accepting_and_rejecting_a_turn(tmp_path: Path, root: Path) -> None:
     given = dispatch(root, now=NOW)
     from acp_core.protocols.governed.conduct.taking import take
 
@@ -135,7 +135,7 @@ def test_starting_a_run(tmp_path: Path) -> None:
         root.mkdir()
 
         def work(root: Path = root) -> object:
-            return initialise(root, Wish(goal="Light"), NOW)
+            return initialise(root, "", now=NOW)
 
         killed = killed_at(number, root, work)
         try:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import acted
-from tests.protocols.governed.test_engine_commands import YES, state, told
+from tests.protocols.governed.acting import YES, acted, state, told
 
 
 def at_once(commands: list[list[str]]) -> list[int]:

@@ -22,20 +22,21 @@ from acp_core.protocols.governed.read.initiative import read_initiative
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import obj
-from acp_core.protocols.governed.write.init import Wish, initialise
-from acp_core.protocols.governed.write.initiative_decide import Decision
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
-from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed import making, multi, states
 from tests.protocols.governed.acting import (
     accept,
     approve_gate,
     dispatch,
     escalate,
+    hand_in,
+    initialise,
     open_folder,
     recover,
     reject_barrier,
     reject_gate,
     reject_turn,
+    state,
     step,
     synchronise,
     unblock,
@@ -46,40 +47,6 @@ from tests.protocols.governed.playing import acp
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 STATE = ".agentxchain/state.json"
 BY = ("--by", "Ann", "--yes")
-
-
-def state(root: Path) -> Object:
-    read: Object = json.loads((root / STATE).read_text())
-    return read
-
-
-def begun(root: Path) -> Path:
-    """A run in implementation: its planner was accepted, and the gate approved."""
-    playing.repository(root)
-    initialise(root, Wish("Lamp", "Light"), NOW)
-    playing.git(root, "add", "-A")
-    playing.git(root, "commit", "-qm", "Scaffold")
-    (root / ".planning/PM_SIGNOFF.md").write_text("Approved: YES\n")
-    (root / ".planning/ROADMAP.md").write_text("# Roadmap\n\nOne lamp.\n")
-    (root / ".planning/SYSTEM_SPEC.md").write_text(
-        "## Purpose\n\nLight.\n\n## Interface\n\nA switch.\n\n## Acceptance Tests\n\nIt lights.\n"
-    )
-    files = [f".planning/{name}.md" for name in ("PM_SIGNOFF", "ROADMAP", "SYSTEM_SPEC")]
-    dispatch(root)
-    take(root, files_changed=[], phase_transition_request="implementation")
-    accept(root, excluded=files)
-    approve_gate(root)
-    return root
-
-
-def take(root: Path, **more: object) -> None:
-    """The turn that is under way is taken by hand: its result is staged."""
-    (turn,) = state(root)["active_turns"].values()
-    result = making.result(
-        run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
-        runtime_id=turn["runtime_id"], **more,
-    )  # fmt: skip
-    making.write(root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json", result)
 
 
 def looked_at(root: Path) -> tuple[model.Snapshot, tuple[model.Cause, ...]]:
@@ -111,7 +78,7 @@ def cured(root: Path, cause: model.Cause) -> None:
 
 @pytest.mark.parametrize("damage", ["deleted", "truncated", "no object"])
 def test_a_lost_state_is_brought_back_as_acp_wrote_it(tmp_path: Path, damage: str) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "building")
     before = (root / STATE).read_bytes()
     broken = {"truncated": before[:200], "no object": b"[]"}
     (root / STATE).unlink()
@@ -146,7 +113,7 @@ def acts(root: Path) -> list[Callable[[], object]]:
 
 @pytest.mark.parametrize("damage", [None, b"", b"{"])
 def test_bringing_a_lost_state_back_says_that_it_did(tmp_path: Path, damage: bytes | None) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "building")
     before = (root / STATE).read_bytes()
     (root / STATE).unlink() if damage is None else (root / STATE).write_bytes(damage)
     done = acp("bring-back", str(root))
@@ -155,7 +122,7 @@ def test_bringing_a_lost_state_back_says_that_it_did(tmp_path: Path, damage: byt
 
 
 def test_without_a_copy_the_state_is_made_again_from_the_logs(tmp_path: Path) -> None:
-    root = begun(tmp_path / "run")
+    root = states.run_in(tmp_path / "run", "building")
     before = state(root)
     (root / STATE).unlink()
     multi.unseal(root)
@@ -174,9 +141,9 @@ def test_without_a_copy_the_state_is_made_again_from_the_logs(tmp_path: Path) ->
 
 @pytest.mark.parametrize("moment", ["gate", "blocked", "rejected", "completed", "idle"])
 def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
-    root = begun(tmp_path) if moment != "idle" else tmp_path
+    root = states.run_in(tmp_path, "building") if moment != "idle" else tmp_path
     if moment == "idle":
-        initialise(root, Wish("Lamp"), NOW)
+        initialise(root, goal="")
     else:
         asks: Object = {"phase_transition_request": "verification"}
         change = root / "src/lamp.py"
@@ -193,7 +160,7 @@ def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
         if moment == "blocked":
             asks = {"phase_transition_request": None, "status": "needs_human",
                     "needs_human_reason": "Which?"}  # fmt: skip
-        take(root, **more, **asks)
+        hand_in(root, **more, **asks)
         accept(root)
     if moment in ("rejected",):
         reject_gate(root, "No test")
@@ -223,7 +190,7 @@ def test_a_repository_without_any_run_just_begins(tmp_path: Path) -> None:
 
 
 def test_a_log_with_a_broken_line_is_named_by_why_and_by_every_refusal(tmp_path: Path) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "building")
     with (root / ".agentxchain/history.jsonl").open("a") as log:
         log.write("{torn\n")
     for act in acts(root):
@@ -281,7 +248,7 @@ def test_no_gate_of_the_initiative_opens_while_one_is_past_a_shut_barrier(tmp_pa
     step(root)
     for act in (
         lambda: multi.approve(root, "plan-sync"),
-        lambda: reject_barrier(root, Decision("plan-sync", "Ann", "No"), (), NOW),
+        lambda: reject_barrier(root, "No", barrier="plan-sync"),
         lambda: synchronise(root),
     ):
         with pytest.raises(Refused, match="web crossed the unapproved barrier plan-sync"):
@@ -321,7 +288,7 @@ def test_the_lost_state_of_a_workstream_is_mended_by_its_coordinator(tmp_path: P
 
 @pytest.mark.parametrize("kind", ["remote_agent", "telepathy", None])
 def test_a_turn_for_an_unknown_runtime_is_not_assigned(tmp_path: Path, kind: str | None) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "building")
     config = json.loads((root / "agentxchain.json").read_text())
     del config["runtimes"]["manual-dev"]
     if kind is not None:
@@ -344,9 +311,9 @@ def test_a_repository_of_another_account_is_not_taken_for_none(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
-    root = begun(tmp_path / "run")
+    root = states.run_in(tmp_path / "run", "building")
     dispatch(root)
-    take(root, status="completed", phase_transition_request=None, files_changed=["src/lamp.py"],
+    hand_in(root, status="completed", phase_transition_request=None, files_changed=["src/lamp.py"],
          artifact={"type": "workspace", "ref": None})  # fmt: skip
     for name in ("src/lamp.py", "src/undeclared.py"):
         (root / name).parent.mkdir(exist_ok=True)
@@ -370,7 +337,7 @@ def test_an_empty_folder_named_git_is_no_repository(tmp_path: Path) -> None:
     """The sandboxes of some agent programs make one for a moment wherever the program may write."""
     root = tmp_path / "run"
     root.mkdir()
-    initialise(root, Wish("Lamp", "Light"), NOW)
+    initialise(root)
     (tmp_path / ".git").mkdir()
     dispatch(root)
     _, causes = looked_at(root)
@@ -380,7 +347,7 @@ def test_an_empty_folder_named_git_is_no_repository(tmp_path: Path) -> None:
 
 
 def test_a_broken_repository_is_not_taken_for_none(tmp_path: Path) -> None:
-    root = begun(tmp_path)
+    root = states.run_in(tmp_path, "building")
     (root / ".git/HEAD").unlink()
     with pytest.raises(Refused, match=r"git refuses to read the repository .*: not a git repo"):
         dispatch(root)
@@ -487,7 +454,7 @@ def test_a_migrated_run_gets_its_id_with_its_first_step(tmp_path: Path) -> None:
     assert now["run_id"].startswith("run_") and now["active_turns"][turn]["run_id"] == now["run_id"]
     bundle = root / f".agentxchain/dispatch/turns/{turn}/ASSIGNMENT.json"
     assert json.loads(bundle.read_text())["run_id"] == now["run_id"]
-    take(root, files_changed=[])
+    hand_in(root, files_changed=[], phase_transition_request="implementation")
     assert accept(root).status in ("active", "paused")
     assert looked_at(root)[0].verdict != model.Verdict.INVALID
 

@@ -19,9 +19,8 @@ from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.governed.past import GovernedDerivation
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import acted, governed, open_folder, refused
+from tests.protocols.governed.acting import acted, governed, open_folder, refused, state, told
 from tests.protocols.governed.test_answers import hand_in
-from tests.protocols.governed.test_engine_commands import state, told
 
 FILES = {
     "PM_SIGNOFF.md": "Approved: YES\n",

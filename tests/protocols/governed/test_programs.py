@@ -15,18 +15,17 @@ from typing import Any
 
 import pytest
 
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.program import SpawnError
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.conduct.programs import command
-from acp_core.protocols.governed.conduct.taking import Task, described, take_in_background
+from acp_core.protocols.governed.conduct.taking import described, take_in_background
 from acp_core.protocols.governed.read import run
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema import Runtime
-from acp_core.protocols.governed.write.turns import task
+from acp_core.protocols.governed.write.turns import Task, task
 from tests.agents.support import ROOT, wait_for
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import acted, dispatch, refused
-from tests.protocols.governed.test_engine_commands import start
+from tests.protocols.governed.acting import acted, dispatch, refused, start
 
 
 def dispatched(root: Path, **runtime: Any) -> Task:

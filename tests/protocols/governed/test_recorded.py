@@ -12,24 +12,23 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.history import library
 from acp_core.history.moments import EVENT
 from acp_core.history.past import Past
 from acp_core.history.recorder import Recorder
+from acp_core.history.store import open_recording
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.governed.conduct.taking import take
 from acp_core.protocols.registry import bundled
 from tests.agents.support import wait_for
 from tests.protocols.governed.acting import accept, approve_gate, dispatch
-from tests.protocols.governed.test_engine_commands import start
 
 STATE = ".agentxchain/state.json"
 
 
 def is_recorded(root: Path) -> bool:
     """Whether the newest recorded version of the state is the one that stands there."""
-    store = library.find(str(root))
+    store = open_recording(str(root))
     if store is None:
         return False
     try:
@@ -73,8 +72,7 @@ async def carried(root: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_each_moment_of_a_run_is_seen_again(tmp_path: Path) -> None:
-    root = start(tmp_path / "lamp")
+async def test_each_moment_of_a_run_is_seen_again(root: Path) -> None:
     await carried(root)
     found = identify(root, bundled())
     assert found is not None

@@ -13,8 +13,7 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.write import hooks
 from tests.cli.support import Acp
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import acted, governed, refused, seen
-from tests.protocols.governed.test_engine_commands import YES, state, told
+from tests.protocols.governed.acting import YES, acted, governed, refused, seen, state, told
 from tests.protocols.governed.test_services import Service
 
 HOOK = """

@@ -15,10 +15,9 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.read.own_writes import SEAL
 from acp_core.protocols.governed.write import restore, turns
-from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
-from tests.protocols.governed import acting, making, multi, playing
+from tests.protocols.governed import acting, making, multi, states
 from tests.protocols.governed.acting import (
     accept,
     bring_back,
@@ -42,14 +41,9 @@ LEDGER = ".agentxchain/decision-ledger.jsonl"
 
 def planned(root: Path) -> tuple[Path, str]:
     """A run whose planner has staged its result; returns it and the turn."""
-    playing.repository(root)
-    initialise(root, Wish("Lamp"), NOW)
-    playing.git(root, "add", "-A")
-    playing.git(root, "commit", "-qm", "Scaffold")
-    turn = acting.dispatch(root).turn_id
-    state = json.loads((root / STATE).read_text())
-    result = making.result(run_id=state["run_id"], turn_id=turn, phase_transition_request=None)
-    making.write(root / f".agentxchain/staging/{turn}/turn-result.json", result)
+    states.run_in(root, "given out")
+    acting.hand_in(root)
+    (turn,) = acting.state(root)["active_turns"]
     return root, turn
 
 

@@ -14,8 +14,7 @@ import pytest
 from acp_core.protocols.governed.conduct.services import address
 from acp_core.protocols.governed.schema import Runtime
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import acted, governed
-from tests.protocols.governed.test_engine_commands import YES, state, told
+from tests.protocols.governed.acting import YES, acted, governed, state, told
 
 KEY = "sk-" + "k" * 40
 

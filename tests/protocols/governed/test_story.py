@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.past import PastTurn
-from tests.cli.support import Acp
 from tests.protocols.governed import making
 from tests.protocols.governed.acting import Governed, open_folder
 from tests.protocols.governed.making import Object
@@ -136,22 +135,6 @@ def test_a_turn_that_was_given_up_lasts_no_longer(tmp_path: Path) -> None:
         ("you", 65, 85, "human_escalation_resolved", "implementation"),
         ("you", 85, None, "", "implementation"),
     ]
-
-
-def test_the_commands_tell_where_the_time_went(tmp_path: Path) -> None:
-    acp, root = Acp(tmp_path), tmp_path / "lamp"
-    opened(root, *EVENTS, event(90, "turn_accepted", DEV, "dev"), event(95, "run_completed"),
-           status="completed", active_turns={})  # fmt: skip
-    stats = acp("stats", str(root))
-    assert stats.returncode == 0, stats.stderr
-    lines = [line.split() for line in stats.stdout.splitlines()]
-    assert ["lead", "time", "1", "h", "35", "min"] in [line[:6] for line in lines]
-    assert ["pm", "2", "turns"] in lines
-    assert ["rejected", "turns", "1"] in lines
-    chart = acp("chart", str(root))
-    assert chart.returncode == 0, chart.stderr
-    assert "dev" in chart.stdout
-    assert acp("report", str(root)).returncode == 0
 
 
 @pytest.mark.parametrize("value", [None, 7, "x", [], {}, {"turn_id": 1}, [{"turn_id": "t"}]])

@@ -12,10 +12,17 @@ import pytest
 from acp_core.model import Cause, Snapshot
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
-from tests.protocols.governed.acting import acted, governed, open_folder, refused, synchronise
+from tests.protocols.governed.acting import (
+    acted,
+    governed,
+    open_folder,
+    refused,
+    start,
+    state,
+    synchronise,
+)
 from tests.protocols.governed.multi import NAMES, approve, begin
 from tests.protocols.governed.test_answers import by_humans, hand_in
-from tests.protocols.governed.test_engine_commands import start, state
 from tests.protocols.governed.test_read import NOW
 
 YES = ("--by", "olga", "--yes")
@@ -88,18 +95,6 @@ def test_what_a_reviewer_changed_is_no_matter_of_correction(tmp_path: Path) -> N
     cause = read(root)[1]["TURN_FAILED"]
     assert "review_only role modified product files" in cause.headline
     assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
-
-
-def test_status_prints_the_open_objections(tmp_path: Path) -> None:
-    root = by_humans(tmp_path / "lamp")
-    hand_in(root)
-    assert "  objection OBJ-001 (high, raised) of pm: No switch." in acted("status", root)
-    [told] = json.loads(acted("status", root, "--json"))["objections"]
-    assert told == {"id": "OBJ-001", "severity": "high", "statement": "No switch.",
-                    "status": "raised", "by": "pm"}  # fmt: skip
-    words = ["--objection", "OBJ-001", "--status", "resolved_by_human"]
-    acted("mark-objection", root, *words, *YES)
-    assert json.loads(acted("status", root, "--json"))["objections"] == []
 
 
 def veto(root: Path, **more: object) -> None:
@@ -208,15 +203,6 @@ def test_after_an_answer_you_are_waited_for_since_then(tmp_path: Path) -> None:
     acted("unblock", root, *YES)
     (turn,) = read(root)[0].turns
     assert turn.since is not None and turn.since >= began - timedelta(milliseconds=1)
-
-
-def test_status_names_the_run_s_own_status(tmp_path: Path) -> None:
-    asked = {"from": "planning", "to": "implementation", "gate": "planning_done",
-             "requested_by_turn": making.TURN}  # fmt: skip
-    for status in ("paused", "active", "idle"):
-        root = tmp_path / status
-        making.make_run(root, of_state=making.state(status=status, pending_phase_transition=asked))
-        assert json.loads(acted("status", root, "--json"))["status"] == status
 
 
 @pytest.mark.parametrize("more", ["", "Or that one? " * 60 + "The end."])

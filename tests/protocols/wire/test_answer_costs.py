@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents import ledger, presets
+from acp_core.agents import budgets, presets
 from acp_core.model.clock import utc_now
 from acp_core.protocols.wire.conduct.answering import USED_UP, Costs
 from tests.agents.support import end_what_runs
@@ -34,7 +34,7 @@ def budget(day: str) -> None:
 
 def today() -> tuple[int, int]:
     """The tokens of the day, and its cents."""
-    spent = ledger.of_day(utc_now())
+    spent = budgets.spent_on(utc_now())
     return spent.tokens, round(100 * spent.usd)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from acp_core.agents import presets
 from acp_core.agents.live import answers
-from acp_core.agents.live.state import MARK
+from acp_core.agents.live.turn import MARK
 from acp_core.model.clock import utc_now
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.wire.conduct import answering

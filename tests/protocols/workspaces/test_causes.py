@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents.identity import Identity
+from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis.actions import actions as offered
 from acp_core.diagnosis.engine import Diagnosis, diagnose

@@ -30,15 +30,13 @@ from pathlib import Path
 from acp_core.agents import budgets, streams
 from acp_core.agents.assignment import LATE, Assignment, perform
 from acp_core.agents.live import turn
-from acp_core.agents.live.state import TurnScope
-from acp_core.agents.live.turn import Steering
+from acp_core.agents.live.turn import Steering, TurnScope
 from acp_core.agents.loop_directory import CannotClaim, LoopDirectory, LoopRunning, place
 from acp_core.agents.output import parse, read_end
 from acp_core.agents.presets import PresetError
-from acp_core.agents.program import Program
+from acp_core.agents.program import Program, SpawnError
 from acp_core.agents.session import Session
 from acp_core.agents.session_lock import program_runs
-from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from acp_core.files.claims import ClaimError

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from acp_core.agents import background, budgets, codec
-from acp_core.agents.conductor import Conductor
-from acp_core.agents.identity import myself
 from acp_core.agents.loop_directory import SUPPORTED, CannotClaim, LoopRunning
-from acp_core.agents.program import locate
+from acp_core.agents.processes import myself
+from acp_core.agents.program import SpawnError, locate
+from acp_core.agents.registry import Conductor
 from acp_core.agents.session import Session
-from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.files.claims import CONDUCT, Seen
 from acp_core.model.clock import utc_now

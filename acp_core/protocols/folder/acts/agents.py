@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.values import Values
 
 TABLE = "acp_core.protocols.folder.acts.table_agents"
-_SESSION = "ACP_LIVE_SESSION"  # as `acp_core.agents.live.state.MARK`, which would cost an import
+_SESSION = "ACP_LIVE_SESSION"  # as `acp_core.agents.live.turn.MARK`, which would cost an import
 _WHO = Field("participant", "Participant", "Name the participant that you act as.", Kind.CHOICE, required=True,
              metavar="ID", suggests=PARTICIPANTS)  # fmt: skip
 NEXT = (NAMED_FOLDER, _WHO)

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from acp_core.agents.live.policy import OwnCommand
+from acp_core.agents.live.requests import OwnCommand
 from acp_core.model.action_field import Kind
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused

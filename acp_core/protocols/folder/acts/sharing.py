@@ -39,10 +39,10 @@ from acp_core.protocols.kit.parser import confirmed, say_object, show
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 from acp_core.stores import address as stores_address
-from acp_core.stores import asking, git_listing, hosts
+from acp_core.stores import asking, git, hosts
 from acp_core.stores import base as manifests
 from acp_core.stores.engine import Asked
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 
 _SCHEMA = "acp.share/1"
 
@@ -167,7 +167,7 @@ def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
         said.append("Only acp can append now.")
     if done:
         said.append(_shared_sentence(done))
-        said.append(git_listing.advice_on_branches(done.address))
+        said.append(git.advice_on_branches(done.address))
     return safe(" ".join(filter(None, said))), done
 
 

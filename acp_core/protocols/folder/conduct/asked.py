@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from acp_core.agents.background import environment
 from acp_core.agents.live import answers
-from acp_core.agents.live.answers import OpenRequest
-from acp_core.agents.live.inside import refuse_inside_a_session
+from acp_core.agents.live.answers import OpenRequest, refuse_inside_a_session
 from acp_core.agents.live.requests import ALLOW_ONCE, PermissionRequest
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean, clean_line
@@ -34,7 +33,7 @@ from acp_core.stores import address as stores_address
 from acp_core.stores import asking, hosts
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked, Engine, HostState, SharingError
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 
 _LOOK = 1.0  # seconds between two looks
 

@@ -27,7 +27,7 @@ from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
 from acp_core.stores.address import Address
 from acp_core.stores.engine import StoreUnreachable
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 
 try:
     import fcntl

@@ -30,8 +30,7 @@ from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
 from acp_core.stores.engine import Engine
-from acp_core.stores.hosts import BEAT
-from acp_core.stores.opening import open_engine, open_news
+from acp_core.stores.hosts import BEAT, open_engine, open_news
 
 _ALONE = 30.0  # seconds without a want after which a folder is let go
 _EMPTY = 5.0  # seconds without a folder after which the process ends

@@ -55,9 +55,8 @@ from acp_core.stores.engine import (
     Tip,
     TipMoved,
 )
-from acp_core.stores.hosts import SIGN_OF_LIFE
+from acp_core.stores.hosts import SIGN_OF_LIFE, open_engine
 from acp_core.stores.mirror import File, Manifest
-from acp_core.stores.opening import open_engine
 
 
 class Leaving(NamedTuple):

@@ -28,7 +28,7 @@ from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
 from acp_core.stores import hosts
 from acp_core.stores.address import Address
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 
 _GRACE = 2.0  # seconds for which a torn or missing file is taken for one being written
 

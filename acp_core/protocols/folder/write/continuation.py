@@ -44,7 +44,7 @@ from acp_core.stores.address import Address
 from acp_core.stores.base import Base, digest
 from acp_core.stores.base import Entry as StoredFile
 from acp_core.stores.engine import Change, Engine, HostState, Lease, SharingError
-from acp_core.stores.opening import open_engine
+from acp_core.stores.hosts import open_engine
 from acp_core.stores.tree import Tree
 
 _SHARED = "acp_core.protocols.folder.write.continuation"

@@ -64,9 +64,8 @@ from acp_core.stores.engine import (
     TipMoved,
     fault_point,
 )
-from acp_core.stores.hosts import LeaseElsewhere
+from acp_core.stores.hosts import LeaseElsewhere, open_engine
 from acp_core.stores.materialise import Done, bring, changed_here
-from acp_core.stores.opening import open_engine
 from acp_core.stores.tree import SETTLED, Tree
 
 _TRIES = 20

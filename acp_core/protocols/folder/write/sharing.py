@@ -52,9 +52,9 @@ from acp_core.stores.engine import (
     Tip,
     TipMoved,
 )
+from acp_core.stores.hosts import open_engine
 from acp_core.stores.materialise import Done, bring
 from acp_core.stores.mirror import Manifest, PiecesMissing
-from acp_core.stores.opening import open_engine
 from acp_core.stores.tree import Tree
 
 MOST_EVENTS = 5_000  # beyond which a new collaboration is advised

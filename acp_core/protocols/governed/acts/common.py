@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
-from acp_core.agents import spawn
+from acp_core.agents import program
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
@@ -204,7 +204,7 @@ def run_existing_program(root: Path, arguments: Sequence[str]) -> Ran:
         completed = subprocess.run(
             [found, *arguments],
             cwd=root,
-            env=spawn.environment(),
+            env=program.environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=EXISTING_PROGRAM_PATIENCE,

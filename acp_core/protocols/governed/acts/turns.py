@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from acp_core.agents.budgets import caps_of
-from acp_core.agents.identity import identify
+from acp_core.agents.processes import identify
 from acp_core.model.action import Action
 from acp_core.model.action_spec import PLACE, ActionSpec, Answer, By
 from acp_core.model.clock import utc_now

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acp_core.agents import background
 from acp_core.agents.background import Ready
-from acp_core.agents.identity import myself
+from acp_core.agents.processes import myself
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.conduct.taking import take
 from acp_core.protocols.governed.write import turns

@@ -14,18 +14,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from acp_core.agents import presets, spawn, unrecorded_start
+from acp_core.agents import presets
+from acp_core.agents import program as agents_program
 from acp_core.agents.assignment import Assignment, perform
-from acp_core.agents.identity import myself
 from acp_core.agents.live import binding
 from acp_core.agents.live.binding import offered
-from acp_core.agents.live.state import TurnScope
+from acp_core.agents.live.turn import TurnScope
 from acp_core.agents.logs import last_lines
 from acp_core.agents.loop_directory import CannotClaim, LoopRunning
 from acp_core.agents.presets import ANY, Preset, PresetError, any_command
-from acp_core.agents.program import Program
-from acp_core.agents.session import Session
-from acp_core.agents.spawn import Attempt, Command, Exit, SpawnError
+from acp_core.agents.processes import myself
+from acp_core.agents.program import Attempt, Command, Exit, Program, SpawnError
+from acp_core.agents.session import Session, mark_command
 from acp_core.agents.state import Phase, Run
 from acp_core.files import atomic
 from acp_core.files.claims import ClaimError
@@ -78,7 +78,7 @@ def command(task: Task) -> Command:
         path = task.own / "stdin.md"
         atomic.replace(path, prompt_of(task).encode(errors="replace"), sync=False, private=True)
         stdin = os.fspath(path)
-    program = spawn.resolve(words[0], place)
+    program = agents_program.resolve(words[0], place)
     return Command((program, *words[1:]), place, environment(task), stdin)
 
 
@@ -97,7 +97,7 @@ def folder_of(task: Task) -> str:
 
 def environment(task: Task) -> Mapping[str, str]:
     """The variables of the turn's program."""
-    return spawn.environment() | variables(task)
+    return agents_program.environment() | variables(task)
 
 
 def variables(task: Task) -> dict[str, str]:
@@ -136,7 +136,7 @@ def take_with_program(task: Task) -> TakenTurn:
         ready = command(task)
         _refuse_unbound(task, ready)
         err, out = write_turns.fresh_program_logs(task.root, task.turn_id)
-        child = spawn.start(unrecorded_start.marked(ready, os.fspath(task.own)), out, err)
+        child = agents_program.start_program(mark_command(ready, os.fspath(task.own)), out, err)
     except SpawnError as error:
         return TakenTurn(False, clean_line(str(error), 300))
     except OSError as error:

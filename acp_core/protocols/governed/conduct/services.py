@@ -16,7 +16,7 @@ from http.client import HTTPException, HTTPMessage
 from typing import IO, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from acp_core.agents.identity import identify
+from acp_core.agents.processes import identify
 from acp_core.files import atomic
 from acp_core.files.secrets import mask
 from acp_core.model.errors import NetworkError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from acp_core.agents import background, budgets
 from acp_core.agents.presets import PresetError
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.program import SpawnError
 from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError

@@ -166,7 +166,7 @@ def is_lock_stale(home: Path, holder: Holder) -> bool:
     since = holder.since.timestamp() if holder.since else _lock_written(home)
     if holder.pid is None:
         return since is not None and time.time() - since > LOCK_OLD
-    from acp_core.agents.identity import identify  # late: a lock is seldom there
+    from acp_core.agents.processes import identify  # late: a lock is seldom there
 
     found = identify(holder.pid)
     if found is None or not found.alive():

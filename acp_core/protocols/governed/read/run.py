@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from acp_core import model
 from acp_core.agents import codec
-from acp_core.agents.identity import ATTEMPT, Identity, bearer
+from acp_core.agents.processes import ATTEMPT, Identity, bearer
 from acp_core.files import claims
 from acp_core.files.atomic import is_leftover
 from acp_core.files.claims import Seen, of_turn

@@ -32,8 +32,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
-from acp_core.agents import spawn
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.program import SpawnError, environment, resolve
 from acp_core.files import atomic
 from acp_core.files.locked import locked_folder
 from acp_core.files.reading import Unreadable, read_bounded, stamp
@@ -175,9 +174,9 @@ def _run(root: Path, hook: Hook, phase: str, payload: Object) -> Ended:
 
 def _ran(root: Path, hook: Hook, phase: str, payload: Object, *, asked: bool = False) -> ProgramRan:
     """Run the program of a hook; one that is asked gets its payload on the standard input, too."""
-    program = spawn.resolve(hook.command[0], str(root))
+    program = resolve(hook.command[0], str(root))
     with payload_file(payload) as path:
-        env = spawn.environment() | variables(hook, phase, payload, path)
+        env = environment() | variables(hook, phase, payload, path)
         words = [program, *hook.command[1:]]
         given = path if asked else os.devnull
         return run_program(words, root, env, hook.seconds, _LONGEST, given)

@@ -21,8 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from acp_core.agents.ending import end
-from acp_core.agents.identity import Identity, identify
+from acp_core.agents.processes import Identity, end, identify
 from acp_core.files import atomic, claims
 from acp_core.files.claims import ClaimError, Seen, of_turn
 from acp_core.files.transaction import APPEND, REPLACE, Write

@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acp_core.agents import detached_run, output, streams
-from acp_core.agents.detached_run import Ended
+from acp_core.agents import output, program, streams
 from acp_core.agents.output import read_end
 from acp_core.agents.presets import ANY, Preset
+from acp_core.agents.program import Ended
 from acp_core.files.decode import text
 from acp_core.files.secrets import mask
 from acp_core.model.text import clean_line, clean_name
@@ -366,7 +366,7 @@ def judge_run(folder: Path, ended: Ended, preset: Preset, *, live: bool = False)
     code = ended.exit.code
     if code not in (0, ASKS):
         meaning = preset.exits.get(code) if code is not None else None
-        told = _last_line(folder / detached_run.ERR) or trouble
+        told = _last_line(folder / program.ERR) or trouble
         words = ", ".join(filter(None, (str(ended.exit), meaning)))
         return failed_outcome(f"{words}: {told}" if told else words)
     if code == 0 and trouble:
@@ -430,7 +430,7 @@ def _read_result(folder: Path, said: str) -> object:
 
 def _read_answer(folder: Path, stream: str) -> tuple[str, str]:
     """What a program said at the end, and what went wrong as its stream tells it."""
-    data = read_end(folder / detached_run.OUT)
+    data = read_end(folder / program.OUT)
     if stream == "text":
         return _cut(data.decode(errors="replace").strip("\n")), ""
     progress = output.parse(data, stream).progress
@@ -442,7 +442,7 @@ def _read_answer(folder: Path, stream: str) -> tuple[str, str]:
 
 def _was_refused(folder: Path) -> bool:
     """Whether something was refused in a turn of a live session."""
-    return bool(output.parse(read_end(folder / detached_run.OUT), streams.LIVE).progress.refused)
+    return bool(output.parse(read_end(folder / program.OUT), streams.LIVE).progress.refused)
 
 
 def _cut(text: str) -> str:

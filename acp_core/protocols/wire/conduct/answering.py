@@ -21,22 +21,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from acp_core.agents import budgets, detached_run, ledger, presets, session, shim, spending, streams
+from acp_core.agents import budgets, limits, presets, session, shim, streams
 from acp_core.agents.budgets import Cap, Spent, Use
-from acp_core.agents.detached_run import OUT, Ended
-from acp_core.agents.ending import GRACE
-from acp_core.agents.identity import myself
+from acp_core.agents.limits import LOOK
 from acp_core.agents.live import binding
 from acp_core.agents.live import turn as live_turns
 from acp_core.agents.live.binding import offered
-from acp_core.agents.live.state import TurnScope
-from acp_core.agents.live.turn import LiveCommand, LiveTurn
+from acp_core.agents.live.turn import LiveCommand, LiveTurn, TurnScope
 from acp_core.agents.loop_directory import LoopDirectory, LoopRunning
 from acp_core.agents.output import Output
 from acp_core.agents.presets import ANY, Preset, PresetError
-from acp_core.agents.program import Program, locate
-from acp_core.agents.spawn import Attempt, Command, SpawnError
-from acp_core.agents.spending import LOOK
+from acp_core.agents.processes import GRACE, myself
+from acp_core.agents.program import (
+    ERR,
+    OUT,
+    Attempt,
+    Command,
+    Ended,
+    Program,
+    SpawnError,
+    locate,
+    run_shielded,
+)
 from acp_core.agents.state import Run
 from acp_core.files import atomic
 from acp_core.files.decode import text
@@ -240,7 +246,7 @@ class Answering:
             folder = self._folder / job.place
             try:
                 is_live = self._is_live(job, material, folder, crashes)
-                begun = (folder / detached_run.OUT).exists()  # it is seen to its end
+                begun = (folder / OUT).exists()  # it is seen to its end
                 if not begun and (over := await asyncio.to_thread(self._costs.over)):
                     return answer_jobs.failed_outcome(over)
                 ended = await self._measured_run(job, material, folder, is_live)
@@ -262,7 +268,7 @@ class Answering:
 
     async def _measured_run(
         self, job: Job, material: Material, folder: Path, is_live: bool
-    ) -> detached_run.Ended:
+    ) -> Ended:
         """Run the program for one attempt, as long as the day's budget lasts, and count its cost."""
         watch = asyncio.create_task(self._watch(job, folder, is_live))
         try:
@@ -290,9 +296,7 @@ class Answering:
         wanted = self._live and crashes < live_turns.CRASHES
         return wanted or self._sessions.knows(job, material, folder)
 
-    async def _run_once(
-        self, job: Job, material: Material, folder: Path, is_live: bool
-    ) -> detached_run.Ended:
+    async def _run_once(self, job: Job, material: Material, folder: Path, is_live: bool) -> Ended:
         """Run the program for one attempt."""
         told, prompt = self._tell(folder, material)
         seconds, why = self._setup.seconds, partial(self._reason, job)
@@ -302,19 +306,19 @@ class Answering:
         if self._program.live and self._setup.permissions == Policy.NONE and not is_begun:
             raise SpawnError(_UNBOUND)
         command = self._command(folder, told, prompt)
-        return await detached_run.run(folder, command, seconds, self._setup.grace, why)
+        return await run_shielded(folder, command, seconds, self._setup.grace, why)
 
-    def _is_tried_again(self, folder: Path, ended: detached_run.Ended, is_live: bool) -> bool:
+    def _is_tried_again(self, folder: Path, ended: Ended, is_live: bool) -> bool:
         """Whether an attempt says nothing of its job: nobody saw its end, or its session crashed."""
         if ended.stopped:
             return False
         if not is_live:
             return ended.exit.code is None and ended.exit.signal is None
-        if why := live_turns.unusable(folder / detached_run.OUT):
+        if why := live_turns.unusable(folder / OUT):
             logger.warning(_NOT_LIVE, why)
             self._live = live_turns.only_now(why)
             return True
-        return live_turns.crashed(folder / detached_run.OUT)
+        return live_turns.crashed(folder / OUT)
 
     def _reason(self, job: Job) -> str:
         return "the agent ends" if self._stopping else self._why.get(job.id, "")
@@ -660,7 +664,7 @@ class Meter:
 
     def __init__(self, folder: Path, preset: Preset, *, live: bool) -> None:
         stream = streams.LIVE if live else preset.stream
-        self._output = Output(folder / detached_run.OUT, folder / detached_run.ERR, stream)
+        self._output = Output(folder / OUT, folder / ERR, stream)
         self._prices = (preset.price_in, preset.price_out)
         self._run = Run(0, myself(), utc_now(), live=live)
 
@@ -717,9 +721,9 @@ class Costs:
             return ""
         with self._lock:
             if folder is not None and meter is not None:
-                self._running[folder] = spending.of_run(meter.measure())
+                self._running[folder] = limits.spent_by_run(meter.measure())
             own = sum(self._running.values(), Spent())
-            found = budgets.uses(wanted, {_DAY: spending.of_day(utc_now(), own)})
+            found = budgets.uses(wanted, {_DAY: limits.spent_today(utc_now(), own)})
             for each in found:
                 self._say(each)
         return USED_UP if any(each.is_over for each in found) else ""
@@ -738,7 +742,7 @@ class Costs:
             except OSError:  # it is there already, or nothing can be written
                 return
             run = self.meter(folder, live=live).end()
-            ledger.note(run, self._key, self._name, utc_now())
+            budgets.note_run(run, self._key, self._name, utc_now())
 
     def _of_day(self) -> list[Cap]:
         return [each for each in self._caps() if each.scope == _DAY]

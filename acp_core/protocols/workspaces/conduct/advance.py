@@ -16,8 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.agents.conductor import Conductor, strangers
-from acp_core.agents.ending import GRACE, Stopped
+from acp_core.agents.processes import GRACE, Stopped
+from acp_core.agents.registry import Conductor, strangers
 from acp_core.files import claims
 from acp_core.files.claims import ClaimError, Held, Seen
 from acp_core.model.clock import utc_now

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from acp_core.agents import streams
 from acp_core.agents.assignment import Assignment, perform
-from acp_core.agents.live.state import TurnScope
-from acp_core.agents.program import Program
+from acp_core.agents.live.turn import TurnScope
+from acp_core.agents.program import Program, SpawnError
 from acp_core.agents.session import Session
-from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Run
 from acp_core.files import atomic
 from acp_core.files.transaction import MOVE, REPLACE, Write

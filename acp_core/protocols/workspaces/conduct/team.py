@@ -15,8 +15,7 @@ from acp_core.agents import codec, presets
 from acp_core.agents.live.binding import offered
 from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import Preset, PresetError, parse
-from acp_core.agents.program import Program, locate
-from acp_core.agents.spawn import SpawnError
+from acp_core.agents.program import Program, SpawnError, locate
 from acp_core.model.errors import Refused
 from acp_core.person import settings
 from acp_core.person.paths import key_of

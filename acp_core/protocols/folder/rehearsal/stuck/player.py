@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from acp_core.agents.identity import waiting_processes
+from acp_core.agents.processes import waiting_processes
 from acp_core.files import atomic
 from acp_core.model.action_spec import Field, Kind, QuerySpec
 from acp_core.model.clock import utc_now

@@ -1,4 +1,4 @@
-"""Running the folder protocol's commands: in this process, or as real processes."""
+"""What the tests of folder collaborations do: commands, in this process or as real ones; and looks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.protocols import registry
-from acp_core.protocols.folder import PROTOCOL
+from acp_core.protocols.folder import PROTOCOL, collaboration
+from acp_core.protocols.folder.collaboration import FolderCollaboration as FolderCollaboration
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -35,6 +36,13 @@ def acp(*argv: str | Path) -> Ran:
         except SystemExit as end:  # argparse: help, or a complaint
             code = end.code if isinstance(end.code, int) else 0
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def open_folder(
+    folder: Path | str, humans: frozenset[str] | None = frozenset()
+) -> FolderCollaboration:
+    """The collaboration in a folder; with None, people of the settings are people."""
+    return collaboration.open_folder(str(folder), humans)
 
 
 def spawn(*argv: str | Path, **options: object) -> subprocess.Popen[str]:
