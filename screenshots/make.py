@@ -44,8 +44,7 @@ from acp_core.person.paths import key_of
 from acp_core.person.settings import Settings
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.folder.rehearsal import samples
-from acp_core.protocols.folder.rehearsal.samples import Exhibit, make_fleet
-from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, load
+from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, Exhibit, load, make_fleet
 from acp_core.protocols.registry import bundled
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen

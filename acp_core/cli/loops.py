@@ -22,6 +22,7 @@ from acp_core.agents import presets, registry
 from acp_core.agents.processes import Identity
 from acp_core.agents.registry import loops_of_others, seen_of_others
 from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved, ToolUse
+from acp_core.cli import fields as json_fields
 from acp_core.cli import output
 from acp_core.cli.output import Cell, Column, dump, say, terminal, warn
 from acp_core.files.secrets import mask
@@ -288,21 +289,11 @@ def facts(state: RunnerState) -> dict[str, object]:
         "started": _plain(shown.started),
         "note": shown.note,
         "preset": shown.program,
-        "version": shown.version,
-        "model": shown.model,
-        "command": list(shown.command),
-        "workdir": shown.workdir,
-        "mode": shown.mode,
+        **json_fields.picked(shown, "version model command workdir mode"),
         "live": shown.live or None,
-        "turn": shown.turn,
-        "turns": shown.turns,
-        "attempt": shown.attempt,
+        **json_fields.picked(shown, "turn turns attempt"),
         "attempts": shown.attempts or None,
-        "restarts": shown.restarts,
-        "tokens_in": shown.tokens_in,
-        "tokens_out": shown.tokens_out,
-        "cost": shown.cost,
-        "estimated": shown.estimated,
+        **json_fields.picked(shown, "restarts tokens_in tokens_out cost estimated"),
         "cost_partial": shown.figures.is_partial,
         "budget": [
             {"scope": use.scope, "unit": use.unit, "spent": use.spent, "limit": use.amount}

@@ -61,28 +61,15 @@ def card(given: Values) -> int:
 
 def card_fields(card: Card, snapshot: Snapshot) -> fields.Fields:
     """A card as JSON."""
-    return {
-        "id": card.id,
-        "title": card.title,
-        "claim": card.claim,
-        "by": card.by,
-        "since": fields.time(card.since),
-        "digest": card.digest,
+    return fields.picked(card, "id title claim by since digest") | {
         "sections": [
-            {
-                "title": section.title,
-                "columns": list(section.columns),
+            fields.picked(section, "title columns")
+            | {
                 "rows": [
-                    {
-                        "cells": list(row.cells),
-                        "checked": row.checked,
-                        "tone": row.tone.value,
-                        "document": row.target.document,
-                        "line": row.target.line,
-                        "event": row.target.event,
-                    }
+                    fields.picked(row, "cells checked tone")
+                    | fields.picked(row.target, "document line event")
                     for row in section.rows
-                ],
+                ]
             }
             for section in card.sections
         ],
@@ -99,7 +86,7 @@ def card_fields(card: Card, snapshot: Snapshot) -> fields.Fields:
             }
             for number, each in enumerate(card.verdicts, 1)
         ],
-        "documents": [{"id": each.id, "version": each.version} for each in card.documents],
+        "documents": [fields.picked(each, "id version") for each in card.documents],
     }
 
 

@@ -8,10 +8,8 @@ from pathlib import Path
 
 from acp_core.cli.start import as_link, place_of, unusable
 from acp_core.fleet import Fleet
-from acp_core.fleet.overview import Seen
 from acp_core.model import Snapshot, SourceState
 from acp_core.model.errors import CommandError
-from acp_core.person.attention import Attention
 from acp_core.protocols.discovery import discover
 from acp_core.protocols.kit.guard import refusal
 from acp_core.protocols.kit.wording import without_retry
@@ -55,26 +53,3 @@ def _near(folder: str) -> str:
     found = discover([Path(folder)], depth=2, limit=500).found
     names = [os.path.join(folder, os.path.relpath(each.key, folder)) for each in found[:3]]
     return f"; did you mean {' or '.join(names)}?" if names else ""
-
-
-class Seeing:
-    """A person's attention, asked for one Snapshot after the other (see `overview.arrange`)."""
-
-    def __init__(self, attention: Attention) -> None:
-        self._attention = attention
-        self._left = attention.last_left()
-
-    def __call__(self, snapshot: Snapshot) -> Seen:
-        visit = self._attention.last_visit(snapshot.key)
-        return Seen(
-            self._attention.open_needs(snapshot),
-            unread(self._attention, snapshot),
-            self._attention.is_archived(snapshot.key),
-            visit.at if visit else self._left,
-        )
-
-
-def unread(attention: Attention, snapshot: Snapshot) -> int:
-    """How many events came since the person last looked; 0 where they never did."""
-    visit = attention.last_visit(snapshot.key)
-    return max(0, len(snapshot.events) - visit.event_count) if visit else 0

@@ -255,15 +255,8 @@ def _replay_fields(past: Past) -> fields.Fields:
 
 
 def _moment_fields(name: str, moment: Moment) -> fields.Fields:
-    return {
-        "id": name,
-        "at": written(moment.time),
-        "kind": moment.kind,
-        "name": moment.name,
-        "what": moment.what,
-        "events": moment.events,
-        "exact": moment.exact,
-    }
+    told = {"id": name, "at": written(moment.time)}
+    return told | fields.picked(moment, "kind name what events exact")
 
 
 def _then_fields(name: str, then: Then) -> fields.Fields:
@@ -432,12 +425,8 @@ def _diff_fields(
             for each in answered
         ],
         "lines": [
-            {
-                "sign": line.sign,
-                "old": line.old,
-                "new": line.new,
-                "pieces": [{"text": text, "changed": changed} for text, changed in line.pieces],
-            }
+            fields.picked(line, "sign old new")
+            | {"pieces": [{"text": text, "changed": changed} for text, changed in line.pieces]}
             for line in found
             if line.sign != " "
         ],

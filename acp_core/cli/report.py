@@ -48,35 +48,18 @@ def fields_of(made: Report) -> fields.Fields:
         "snapshot": fields.detail(made.snapshot),
         "metrics": figures(made.metrics, made.findings, made.counts),
         "turns": [
-            {
-                "participant": turn.participant,
-                "since": fields.time(turn.since),
-                "since_event": turn.since_event,
-                "ended": fields.time(turn.ended),
-                "event": turn.event,
-                "kind": turn.kind,
-                "phase": turn.phase,
-                "round": turn.round,
-            }
+            fields.picked(turn, "participant since since_event ended event kind phase round")
             for turn in made.turns
         ],
         "documents": [
-            {
-                "id": text.document,
-                "title": text.title,
-                "changed": fields.time(text.changed),
-                "text": text.text,
+            {"id": text.document}
+            | fields.picked(text, "title changed text")
+            | {
                 "versions": [
-                    {
-                        "event": version.event,
-                        "since": fields.time(version.since),
-                        "source": version.source,
-                        "text": version.text,
-                        "note": version.note,
-                    }
+                    fields.picked(version, "event since source text note")
                     for version in made.versions
                     if version.document == text.document
-                ],
+                ]
             }
             for text in made.texts
         ],

@@ -70,24 +70,17 @@ def figures(each: Metrics, findings: Sequence[Point], counts: Sequence[Change]) 
             }
             for person in each.people
         ],
-        "events": each.events,
-        "rounds": each.rounds,
-        "reviews": each.reviews,
+        **fields.picked(each, "events rounds reviews"),
         "counts": [count._asdict() for count in each.counts],
         "findings": {"errors": each.errors, "warnings": each.warnings},
-        "findings_over_time": [
-            {"at": fields.time(point.at), "errors": point.errors, "warnings": point.warnings}
-            for point in findings
-        ],
+        "findings_over_time": [fields.picked(point, "at errors warnings") for point in findings],
         "counts_over_time": [
             {"at": fields.time(change.at), "what": change.what, "count": change.new}
             for change in counts
         ],
-        "human_acts": each.human_acts,
-        "retries": each.retries,
+        **fields.picked(each, "human_acts retries"),
         "tokens": {"in": each.tokens[0], "out": each.tokens[1]} if each.tokens else None,
-        "cost": each.cost,
-        "estimated": each.estimated,
+        **fields.picked(each, "cost estimated"),
         **({"cost_unknown": list(each.unpriced)} if each.unpriced else {}),
         **({"uncertain": each.doubt} if each.doubt else {}),
     }

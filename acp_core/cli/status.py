@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from acp_core.cli import fields, output, signs
-from acp_core.cli.opening import Seeing, sort_out
+from acp_core.cli.opening import sort_out
 from acp_core.cli.output import (
     SHORT,
     Cell,
@@ -24,7 +24,7 @@ from acp_core.cli.output import (
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.files.journal import without_collector
 from acp_core.fleet import Fleet, overview
-from acp_core.fleet.overview import Section, sections
+from acp_core.fleet.overview import Section, Seeing, sections
 from acp_core.history.forecast import Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now

@@ -52,16 +52,20 @@ def between(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     now = new.as_of
     yield from _events(old, new)
     if (old.phase, old.round) != (new.phase, new.round):
-        yield Change("phase", _phase_text(old, new), now, _phase_fields(old, new))
+        later = f", round {new.round}" if new.round and new.round > 1 else ""
+        text = f"phase: {old.phase or '-'} → {new.phase or '-'}{later}"
+        told = {"phase": new.phase, "round": new.round, "before": old.phase}
+        yield Change("phase", text, now, told)
     if _waited(old.turns) != _waited(new.turns):
-        yield Change("waiting", _waiting_text(new), now, _waiting_fields(new))
+        turns = [fields.turn(each) for each in new.turns]
+        yield Change("waiting", _waiting_text(new), now, {"waiting": turns})
     yield from _documents(old, new)
     yield from _findings(old, new)
     yield from _needs(old, new)
     if old.source != new.source:
         text = f"reading: {new.source.state.value}"
         note = new.source.note
-        told = {"state": new.source.state.value, "note": note}
+        told = fields.picked(new.source, "state note")
         yield Change("source", f"{text}, {note}" if note else text, now, told)
     if old.status is not new.status:
         told = {"status": new.status.value, "before": old.status.value}
@@ -77,40 +81,24 @@ def _events(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     if old.events is new.events:
         return
     had = len(old.events)
-    grown = len(new.events) >= had and (had == 0 or _same(old.events[-1], new.events[had - 1]))
+    grown = len(new.events) >= had and (had == 0 or old.events[-1] == new.events[had - 1])
     if grown:
         added = list(new.events[had:])
     else:  # the log was cut or rewritten: say it, then what was not there before
         known = {event.id: event for event in old.events}
-        added = [e for e in new.events if not (e.id in known and _same(known[e.id], e))]
+        added = [e for e in new.events if known.get(e.id) != e]
         told = {"before": had, "event_count": len(new.events)}
         text = f"history changed: {format.count(had, 'event')} before, {len(new.events):,} now"
         yield Change("history", text, new.as_of, told)
     for event in added:
-        yield Change("event", _event_text(event), event.at or new.as_of, _event_fields(event))
-
-
-def _same(one: Event, other: Event) -> bool:
-    return one is other or one == other
+        at, whole = event.at or new.as_of, fields.event(event)
+        yield Change("event", _event_text(event), at, {"event": whole})
 
 
 def _event_text(event: Event) -> str:
     reply = f" (replies to {event.reply_to})" if event.reply_to else ""
     problem = f" [{event.problem}]" if event.problem else ""
     return f"{event.id} {event.actor} {event.kind}: {event.summary}{reply}{problem}"
-
-
-def _event_fields(event: Event) -> fields.Fields:
-    return {"event": fields.event(event)}
-
-
-def _phase_text(old: Snapshot, new: Snapshot) -> str:
-    later = f", round {new.round}" if new.round and new.round > 1 else ""
-    return f"phase: {old.phase or '-'} → {new.phase or '-'}{later}"
-
-
-def _phase_fields(old: Snapshot, new: Snapshot) -> fields.Fields:
-    return {"phase": new.phase, "round": new.round, "before": old.phase}
 
 
 def _waited(turns: tuple[Turn, ...]) -> list[tuple[str, str]]:
@@ -123,10 +111,6 @@ def _waiting_text(new: Snapshot) -> str:
     whats = dict.fromkeys(turn.what for turn in new.turns)
     names = ", ".join(dict.fromkeys(turn.participant for turn in new.turns))
     return f"waiting for {names}: {'; '.join(whats)}"
-
-
-def _waiting_fields(new: Snapshot) -> fields.Fields:
-    return {"waiting": [fields.turn(each) for each in new.turns]}
 
 
 def _documents(old: Snapshot, new: Snapshot) -> Iterator[Change]:
@@ -165,11 +149,12 @@ def _findings(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     after = {_identity(finding): finding for finding in new.findings}
     for key, finding in after.items():
         if key not in before:
-            yield Change("finding", _finding_text(finding), new.as_of, _finding_fields(finding))
+            told = {"finding": fields.finding(finding)}
+            yield Change("finding", _finding_text(finding), new.as_of, told)
     for key, finding in before.items():
         if key not in after:
             text = f"cleared: {finding.code} {finding.message}"
-            yield Change("finding_cleared", text, new.as_of, _finding_fields(finding))
+            yield Change("finding_cleared", text, new.as_of, {"finding": fields.finding(finding)})
 
 
 def _finding_text(finding: Finding) -> str:
@@ -177,10 +162,6 @@ def _finding_text(finding: Finding) -> str:
     if place and finding.line:
         place += f":{finding.line}"
     return f"{finding.severity.value}: {finding.code} {place} {finding.message}".replace("  ", " ")
-
-
-def _finding_fields(finding: Finding) -> fields.Fields:
-    return {"finding": fields.finding(finding)}
 
 
 def _needs(old: Snapshot, new: Snapshot) -> Iterator[Change]:

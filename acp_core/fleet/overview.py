@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from acp_core.model import Cost, Need, Runner, Severity, Snapshot, Status, format
 from acp_core.model.format import continued, names_in
+from acp_core.person.attention import Attention
 from acp_core.person.views import View
 
 _serials = count()
@@ -45,6 +46,7 @@ class Group(IntEnum):
 
 
 _TITLES = ("needs you", "waiting for a person", "live", "unknown", "blocked", "done")
+
 _GROUPS = {
     Status.ACTIVE: Group.LIVE,
     Status.UNKNOWN: Group.UNKNOWN,
@@ -386,6 +388,7 @@ def findings(snapshot: Snapshot, cells: int | None = None) -> tuple[str, Severit
 
 
 ARCHIVED = "archived"
+
 _EVER = float("inf")
 
 
@@ -469,3 +472,30 @@ _SORT_KEYS: dict[str, Callable[[FleetEntry], Any]] = {
     "last": _last,
     "protocol": lambda entry: (entry.snapshot.protocol, _name(entry)),
 }
+
+
+class Seeing:
+    """A person's attention, asked for one Snapshot after the other (see `arrange`); in any thread.
+
+    Attributes:
+        left: when the person left the dashboard before this time.
+    """
+
+    def __init__(self, attention: Attention) -> None:
+        self._attention = attention
+        self.left = attention.last_left()
+
+    def __call__(self, snapshot: Snapshot) -> Seen:
+        visit = self._attention.last_visit(snapshot.key)
+        return Seen(
+            self._attention.open_needs(snapshot),
+            unread(self._attention, snapshot),
+            self._attention.is_archived(snapshot.key),
+            visit.at if visit else self.left,
+        )
+
+
+def unread(attention: Attention, snapshot: Snapshot) -> int:
+    """How many events came since the person last looked; 0 where they never did."""
+    visit = attention.last_visit(snapshot.key)
+    return max(0, len(snapshot.events) - visit.event_count) if visit else 0

@@ -161,12 +161,11 @@ class FieldView(Vertical):
     }
     """
 
+    @dataclass
     class Changed(Message):
         """Something else is in the field now."""
 
-        def __init__(self, view: FieldView) -> None:
-            super().__init__()
-            self.view = view
+        view: FieldView
 
     def __init__(self, field: Field) -> None:
         super().__init__()

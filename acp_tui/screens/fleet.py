@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,15 +27,15 @@ from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from textual.command import Provider
-    from textual.dom import DOMNode
     from textual.widgets import Input
 
     from acp_core.fleet import Batch
-    from acp_core.fleet.overview import FleetEntry, Section, Seen
+    from acp_core.fleet.overview import FleetEntry, Section, Seeing
     from acp_core.model import Outcome, Snapshot
     from acp_tui.notices import Notifier
     from acp_tui.screens.command_palette import Offer
     from acp_tui.screens.fleet_search import FleetSearch, Hits
+    from acp_tui.screens.inbox import InboxScreen
     from acp_tui.widgets.filter_input import FilterInput
     from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
     from acp_tui.widgets.row_list import Item
@@ -143,9 +142,7 @@ class FleetViews:
             yield f"column {name}", f"Column {name}", "hide" if shown else "show"
 
     def _shown_columns(self) -> tuple[str, ...]:
-        from acp_tui.widgets.fleet_table import TITLES
-
-        widths = dict(zip(TITLES, self._screen.titles.columns, strict=True))
+        widths = self._screen.titles.columns
         return tuple(name for name in COLUMNS if widths[name])
 
     def _picked(self, key: str | None) -> None:
@@ -206,9 +203,7 @@ class FleetScreen(CollaborationActions):
         self._some = False  # whether anything is selected
         self._outdated = False  # something came in while another screen covered this one
         self.navigation = self.views = FleetViews(self)
-        self._arranging = Arranging(
-            self, lambda: self.app.fleet.snapshots.values(), self._seen, self._arranged
-        )
+        self._arranging = Arranging(self, self._arranged)
 
     # building
 
@@ -285,21 +280,6 @@ class FleetScreen(CollaborationActions):
             self._outdated = False
             self._show()
 
-    @cached_property
-    def _left(self) -> datetime | None:
-        """When the person left the dashboard before this time."""
-        return self.app.attention.last_left()
-
-    def _seen(self, snapshot: Snapshot) -> Seen:
-        from acp_core.fleet.overview import Seen
-
-        attention = self.app.attention
-        visit = attention.last_visit(snapshot.key)
-        unread = max(0, len(snapshot.events) - visit.event_count) if visit else 0
-        archived = attention.is_archived(snapshot.key)
-        last = visit.at if visit else self._left
-        return Seen(attention.open_needs(snapshot), unread, archived, last)
-
     def _notice(self, entries: Iterable[FleetEntry]) -> None:
         """Tell what was not there before, each need under the whole that it belongs to."""
         if self._notifier is None:
@@ -369,7 +349,7 @@ class FleetScreen(CollaborationActions):
                 _hint("esc", "shows all collaborations"),
             )
         if self._entries and self.views.view.changed:
-            left = self._left
+            left = self._arranging.seeing.left
             since = f" ({format.moment(left, self.app.now(), self.app.utc)})" if left else ""
             key = keys.called(self.app, "fleet.changed")
             return text.join(
@@ -593,30 +573,29 @@ class Arranging:
 
     Args:
         screen: whose worker does it.
-        snapshots: the fleet, as it stands whenever this is called.
-        seen: what the person has seen of a collaboration; called in any thread.
         show: takes the entries in their order, in the interface's thread.
     """
 
     def __init__(
-        self,
-        screen: DOMNode,
-        snapshots: Callable[[], Iterable[Snapshot]],
-        seen: Callable[[Snapshot], Seen],
-        show: Callable[[list[FleetEntry]], Any],
+        self, screen: FleetScreen | InboxScreen, show: Callable[[list[FleetEntry]], Any]
     ) -> None:
         self._screen = screen
-        self._snapshots = snapshots
-        self._seen = seen
         self._show = show
         self._busy = self._again = False
+
+    @cached_property
+    def seeing(self) -> Seeing:
+        """What the person has seen of collaborations."""
+        from acp_core.fleet.overview import Seeing  # late: not for the first picture
+
+        return Seeing(self._screen.app.attention)
 
     def begin(self, before: Mapping[str, FleetEntry]) -> None:
         """Arrange the fleet as it stands now; ``before`` are the entries that are shown."""
         if self._busy:
             self._again = True
             return
-        snapshots = tuple(self._snapshots())
+        snapshots = tuple(self._screen.app.fleet.snapshots.values())
         if len(snapshots) < MANY:
             self._show(self._arranged(snapshots, before))
             return
@@ -641,9 +620,9 @@ class Arranging:
     def _arranged(
         self, snapshots: tuple[Snapshot, ...], before: Mapping[str, FleetEntry]
     ) -> list[FleetEntry]:
-        from acp_core.fleet import overview  # late: not for the first picture
+        from acp_core.fleet import overview
 
-        ordered = overview.arrange(snapshots, self._seen, before)
+        ordered = overview.arrange(snapshots, self.seeing, before)
         ordered.sort(key=lambda entry: entry.archived)
         return ordered
 

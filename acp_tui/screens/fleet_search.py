@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -128,12 +129,11 @@ class Hits(Vertical):
     }
     """
 
+    @dataclass
     class Opened(Message):
         """The person wants to see the place of a hit."""
 
-        def __init__(self, hit: Hit) -> None:
-            super().__init__()
-            self.hit = hit
+        hit: Hit
 
     results: var[Results] = var(Results(""), init=False)
     """What to show."""

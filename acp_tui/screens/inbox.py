@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from acp_core.cli.signs import NEED
 from acp_core.diagnosis.personal_table import ACK
-from acp_core.fleet.overview import FleetEntry, Seen
+from acp_core.fleet.overview import FleetEntry
 from acp_core.fleet.search import fold
 from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.model.format import age, count, need_case
@@ -96,9 +96,7 @@ class InboxScreen(Screen[None]):
         super().__init__()
         self._entries: dict[str, Entry] = {}
         self._fleet: list[FleetEntry] = []  # in its order
-        self._arranging = Arranging(
-            self, lambda: self.app.fleet.snapshots.values(), self._seen, self._arranged
-        )
+        self._arranging = Arranging(self, self._arranged)
         self._words = ""  # of the filter
         self._first = ""  # selected by itself, as the person selected nothing yet
 
@@ -135,10 +133,6 @@ class InboxScreen(Screen[None]):
     def _arranged(self, ordered: list[FleetEntry]) -> None:
         self._fleet = ordered
         self._draw()
-
-    def _seen(self, snapshot: Snapshot) -> Seen:
-        attention = self.app.attention
-        return Seen(attention.open_needs(snapshot), 0, attention.is_archived(snapshot.key))
 
     def _draw(self) -> None:
         every = [*self._collect()]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
@@ -81,12 +82,11 @@ class Scrubber(Widget):
     }
     """
 
+    @dataclass
     class Sought(Message):
         """The person wants to go to the moment at this place."""
 
-        def __init__(self, place: int) -> None:
-            super().__init__()
-            self.place = place
+        place: int
 
     position: reactive[Position] = reactive(Position())
     """What it shows."""

@@ -39,12 +39,11 @@ class TextView(Lines):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.SCROLL]
 
+    @dataclass
     class LinkClicked(Message):
         """A link was clicked: nothing happened yet."""
 
-        def __init__(self, address: str) -> None:
-            super().__init__()
-            self.address = address
+        address: str
 
     class Resized(Message):
         """The width changed: the page should be made anew."""

@@ -128,34 +128,30 @@ class DocumentView(Vertical):
     }
     """
 
+    @dataclass
     class Seen(Message):
         """The user has seen the document as it is now."""
 
-        def __init__(self, document: Document) -> None:
-            super().__init__()
-            self.document = document
+        document: Document
 
+    @dataclass
     class OutlineWanted(Message):
         """The user wants to choose a heading."""
 
-        def __init__(self, text: DocumentText) -> None:
-            super().__init__()
-            self.text = text
+        text: DocumentText
 
+    @dataclass
     class EditWanted(Message):
         """The user wants the document in an editor, at a line."""
 
-        def __init__(self, document: Document, line: int) -> None:
-            super().__init__()
-            self.document = document
-            self.line = line
+        document: Document
+        line: int
 
+    @dataclass
     class PathWanted(Message):
         """The user wants the document's path in the clipboard."""
 
-        def __init__(self, document: Document) -> None:
-            super().__init__()
-            self.document = document
+        document: Document
 
     reading: var[Reading | None] = var(None, init=False)
     """What is shown; what differs from the text that was seen is marked."""

@@ -54,12 +54,11 @@ class Documents(Vertical):
     }
     """
 
+    @dataclass
     class TextWanted(Message):
         """A document is looked at, and its text is not known: `loaded` takes it."""
 
-        def __init__(self, document: Document) -> None:
-            super().__init__()
-            self.document = document
+        document: Document
 
     class LabelsWanted(Message):
         """Causes are looked at: what their remedies are called is to be told by `labels`."""

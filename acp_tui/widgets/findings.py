@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -26,22 +27,20 @@ class Findings(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.FINDINGS]
 
+    @dataclass
     class FixWanted(Message):
         """The user wants to run the action that a finding names."""
 
-        def __init__(self, action: str, given: tuple[tuple[str, str], ...] = ()) -> None:
-            super().__init__()
-            self.action = action
-            self.given = given
+        action: str
+        given: tuple[tuple[str, str], ...] = ()
 
+    @dataclass
     class CopyWanted(Message):
         """The user wants a finding in the clipboard."""
 
         what = "the finding"
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     data: var[PaneData | None] = var(None, always_update=True)
     """What to show."""

@@ -2,13 +2,14 @@
 
 The entries come in by `FleetTable.entries`; what the person does goes out as messages. The
 selection stays with its collaboration, wherever that moves to. A line is made as pieces of text, each
-with the name of its style (`row`): its widths (`Columns`) and titles stand beside it, in the same order.
+with the name of its style (`row`); `COLUMNS` is the table of its columns, whose widths are made by `columns`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
@@ -41,61 +42,16 @@ STYLES = (
 )  # fmt: skip
 """The names of the styles."""
 
-PHASE = 2  # the column that a bar stands before
-
-TITLES = (
-    "collaboration", "protocol", "phase", "", "waiting for", "host", "since", "usually", "findings",
-    "cost", "state", "about",
-)  # fmt: skip
-
 _SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "muted"}
 
 _DETAIL = {"need": "", "source": "warning", "notice": "warning", "doubt": "muted"}
-
-
-class Columns(NamedTuple):
-    """Widths in cells. 0: the column is not shown. ``bar`` is a part of ``phase``."""
-
-    name: int
-    protocol: int
-    phase: int
-    bar: int
-    waiting: int
-    host: int
-    since: int
-    usual: int
-    findings: int
-    cost: int
-    headline: int
-    about: int
-
-    @property
-    def text(self) -> int:
-        """The width of everything from the name on: that of a second line."""
-        widths = [width for width in self._replace(bar=0) if width]
-        return sum(widths) + GAP * (len(widths) - 1)
 
 
 MARGIN = 5  # cursor, sign, how it was read, unread, blank
 
 GAP = 2
 
-
 NAME = 14  # cells that chosen columns leave to the name
-
-_GIVE_WAY = (
-    "about",
-    "state",
-    "cost",
-    "findings",
-    "host",
-    "usually",
-    "waiting for",
-    "protocol",
-    "since",
-    "phase",
-)
-"""Which of the chosen columns are left out first where there is no room for all."""
 
 WIDE = 149  # cells of a line from which on it says what a collaboration is about
 
@@ -103,79 +59,173 @@ _WIDE_NAME = 30  # cells that the name keeps there
 
 _KEPT = 24  # cells of the name that no column takes: a wider terminal never cuts such a name
 
-_SIZES = (  # from this width on: protocol, phase, bar, since, usually, findings
-    (0, (0, 20, 4, 5, 0, 8)),
-    (99, (0, 27, 8, 5, 0, 12)),
-    (108, (10, 27, 8, 5, 0, 12)),
-    (118, (10, 27, 8, 5, 7, 12)),
-    (WIDE, (11, 29, 10, 5, 7, 13)),
-)
-
 _WITH_HOSTS = 80  # cells of a line from which on hosts are shown without being asked for
 
-_LEAST = {"protocol": 10, "usually": 7, "cost": 11, "host": 10}
-"""What columns take that are chosen where they would not be shown."""
+
+class Line(NamedTuple):
+    """An entry, how long it has waited, and how long such a wait usually lasts, with its style."""
+
+    entry: FleetEntry
+    age: str
+    usual: tuple[str, str]
+
+    @property
+    def quiet(self) -> str:
+        """The style of a text: what is over is muted."""
+        return "muted" if self.entry.archived or self.entry.group.over else ""
 
 
-def columns(width: int, chosen: Sequence[str] = (), hosts: bool = False) -> Columns:
+class Column(NamedTuple):
+    """A column of the fleet, in `COLUMNS` by its title, which is also the name by which it is chosen.
+
+    Attributes:
+        draw: what stands in so many cells of a line.
+        keeps: the lowest gives way first where there is no room for all that were chosen.
+        sizes: from which width of a line on it takes how many cells. What takes no certain number
+            shares what the others leave.
+        chosen: what it takes where it is chosen and would not be shown.
+        sort: the order in which a click on the title puts the fleet.
+    """
+
+    draw: Callable[[Line, int], Pieces]
+    keeps: int = 0
+    sizes: tuple[tuple[int, int], ...] = ()
+    chosen: int = 0
+    sort: str | None = None
+
+    def size(self, width: int) -> int:
+        """The cells that it takes in a line of this width."""
+        return max((cells for least, cells in self.sizes if least <= max(0, width)), default=0)
+
+
+def _cell(words: str, cells: int, style: str = "muted") -> Pieces:
+    return [(text.fit(words, cells), style)]
+
+
+def _name(line: Line, cells: int) -> Pieces:
+    entry = line.entry
+    indent = "  " * (entry.depth - 1) + "└ " if entry.depth else ""
+    name = fit_name(text.safe_line(entry.name), cells - len(indent))
+    return _cell(indent + name, cells, line.quiet or "name")
+
+
+def _protocol(line: Line, cells: int) -> Pieces:
+    snapshot = line.entry.snapshot
+    dialect = f"{snapshot.protocol} {snapshot.dialect}".strip()
+    return _cell(dialect if text.width(dialect) <= cells else snapshot.protocol, cells)
+
+
+def _phase(line: Line, cells: int) -> Pieces:
+    snapshot = line.entry.snapshot
+    again = f" r{snapshot.round}" if (snapshot.round or 1) > 1 else ""
+    progress = bar(snapshot.progress, _BARS[cells], line.quiet or "bar")
+    label = snapshot.phase.replace("_", " ") + again
+    return [*progress, *_cell(label, cells - _BARS[cells] - 1, line.quiet)]
+
+
+_BARS = {20: 4, 27: 8, 29: 10}
+"""How much of the cells of a phase its bar takes."""
+
+
+def _findings(line: Line, cells: int) -> Pieces:
+    findings, worst = overview.findings(line.entry.snapshot, cells - 2)
+    if worst is None:
+        return _cell(findings, cells)
+    return _cell(f"{signs.SEVERITY[worst]} {findings}", cells, _SEVERITY[worst])
+
+
+COLUMNS: Mapping[str, Column] = {
+    "collaboration": Column(_name, sort="name"),
+    "protocol": Column(_protocol, 8, ((108, 10), (WIDE, 11)), 10, "protocol"),
+    "phase": Column(_phase, 10, ((0, 20), (99, 27), (WIDE, 29))),
+    "waiting for": Column(
+        lambda line, cells: _cell(overview.waiting_for(line.entry.snapshot), cells, line.quiet), 7
+    ),
+    "host": Column(
+        lambda line, cells: _cell(", ".join(line.entry.snapshot.hosts), cells), 5, chosen=10
+    ),
+    "since": Column(lambda line, cells: _cell(line.age, cells), 9, ((0, 5),), sort="waiting"),
+    "usually": Column(lambda line, cells: _cell(line.usual[0], cells, line.usual[1]), 6, ((118, 7),), 7),
+    "findings": Column(_findings, 4, ((0, 8), (99, 12), (WIDE, 13))),
+    "cost": Column(
+        lambda line, cells: _cell(cost.words if (cost := line.entry.snapshot.cost) else "", cells),
+        3, chosen=11,
+    ),
+    "state": Column(lambda line, cells: _cell(_headline(line.entry.snapshot), cells), 2),
+    "about": Column(lambda line, cells: _cell(_about(line.entry), cells), 1),
+}  # fmt: skip
+"""The columns in their order. Those beside the name are chosen by `acp_core.person.views.COLUMNS`."""
+
+
+class Widths(dict[str, int]):
+    """How many cells each column takes, by its title; 0: it is not shown."""
+
+    @property
+    def name(self) -> int:
+        """The cells of the name."""
+        return self["collaboration"]
+
+    @property
+    def text(self) -> int:
+        """The width of everything from the name on: that of a second line."""
+        shown = list(filter(None, self.values()))
+        return sum(shown) + GAP * (len(shown) - 1)
+
+
+def columns(width: int, chosen: Sequence[str] = (), hosts: bool = False) -> Widths:
     """Which columns fit into ``width`` cells, and how wide each is.
 
     It depends on these alone: what else is written never moves a column.
 
     Args:
         width: Cells of a line.
-        chosen: Which columns are wanted, by their `TITLES`; empty for those that fit.
+        chosen: Which columns are wanted, by their titles; empty for those that fit.
         hosts: Whether there are collaborations that hosts share.
     """
     if not chosen:
         return _fitting(width, hosts and width >= _WITH_HOSTS)
     wanted = set(chosen)
-    widths = _widths(_sizes(width), width, wanted)
-    for name in _GIVE_WAY:
+    widths = _widths(width, width, wanted)
+    for name in sorted(COLUMNS, key=lambda title: COLUMNS[title].keeps):
         if wanted and widths.name < NAME:
             wanted.discard(name)
-            widths = _widths(_sizes(width), width, wanted)
+            widths = _widths(width, width, wanted)
     return widths
 
 
-def _fitting(width: int, hosts: bool) -> Columns:
+def _fitting(width: int, hosts: bool) -> Widths:
     """The most columns that leave the name its cells."""
-    first, *more = (each for least, each in _SIZES if max(0, width) >= least)
-    widths = _widths(first, width, None, hosts)
-    for sizes in more:
-        wider = _widths(sizes, width, None, hosts)
-        if wider.name >= min(_KEPT, widths.name):
-            widths = wider
+    steps = {least for column in COLUMNS.values() for least, _ in column.sizes}
+    widths = _widths(0, width, None, hosts)
+    for step in sorted(steps):
+        if step <= width:
+            wider = _widths(step, width, None, hosts)
+            if wider.name >= min(_KEPT, widths.name):
+                widths = wider
     return widths
 
 
-def _sizes(width: int) -> tuple[int, ...]:
-    return next(each for least, each in reversed(_SIZES) if max(0, width) >= least)
-
-
-def _widths(
-    sizes: tuple[int, ...], width: int, wanted: set[str] | None, hosts: bool = False
-) -> Columns:
-    protocol, phase, bar, since, usual, findings = sizes
-    fixed = {
-        "protocol": protocol, "phase": phase, "since": since, "usually": usual,
-        "findings": findings, "cost": 0, "host": _LEAST["host"] if hosts else 0,
-    }  # fmt: skip
+def _widths(step: int, width: int, wanted: set[str] | None, hosts: bool = False) -> Widths:
+    """The widths in a line of ``width`` where columns are as large as in one of ``step``."""
+    fixed = {name: each.size(step) for name, each in COLUMNS.items() if each.sizes or each.chosen}
     waits, states, about = width >= 72, False, width >= WIDE
     if wanted is not None:
         waits, states, about = (name in wanted for name in ("waiting for", "state", "about"))
-        fixed = {
-            name: (size or _LEAST[name]) if name in wanted else 0 for name, size in fixed.items()
-        }
+        for title, size in fixed.items():
+            fixed[title] = (size or COLUMNS[title].chosen) if title in wanted else 0
+    elif hosts:
+        fixed["host"] = COLUMNS["host"].chosen
     taken = sum(size + GAP for size in fixed.values() if size)
     rest = max(0, width - MARGIN - 1 - taken - GAP)
     name, waiting, long = _wide(rest, waits) if states or about else (*_narrow(rest, waits), 0)
     headline = 0 if not states else (long - GAP) // 2 if about else long
-    return Columns(
-        name, fixed["protocol"], fixed["phase"], bar if fixed["phase"] else 0, waiting,
-        fixed["host"], fixed["since"], fixed["usually"], fixed["findings"], fixed["cost"], headline,
-        max(0, long - headline - (GAP if headline else 0)) if about else 0,
-    )  # fmt: skip
+    shared = {
+        "collaboration": name,
+        "waiting for": waiting,
+        "state": headline,
+        "about": max(0, long - headline - (GAP if headline else 0)) if about else 0,
+    }
+    return Widths((title, (fixed | shared)[title]) for title in COLUMNS)
 
 
 def _narrow(rest: int, waits: bool) -> tuple[int, int]:
@@ -260,7 +310,7 @@ def sign(entry: FleetEntry) -> tuple[str, str]:
 
 
 def row(
-    entry: FleetEntry, age: str, usual: tuple[str, str], widths: Columns, cursor: bool
+    entry: FleetEntry, age: str, usual: tuple[str, str], widths: Widths, cursor: bool
 ) -> Pieces:
     """The first line of an entry.
 
@@ -271,43 +321,18 @@ def row(
         widths: Of the columns.
         cursor: Whether the entry is selected.
     """
-    snapshot = entry.snapshot
+    line = Line(entry, age, usual)
     mark, colour = sign(entry)
-    quiet = "muted" if entry.archived or entry.group.over else ""
-    findings, worst = overview.findings(snapshot, widths.findings - 2)
-    label = snapshot.phase.replace("_", " ") + (
-        f" r{snapshot.round}" if (snapshot.round or 1) > 1 else ""
-    )
-    indent = "  " * (entry.depth - 1) + "└ " if entry.depth else ""
-    dialect = f"{snapshot.protocol} {snapshot.dialect}".strip()
-    protocol = dialect if text.width(dialect) <= widths.protocol else snapshot.protocol
-    name = text.safe_line(entry.name)
-    columns = (
-        (indent + fit_name(name, widths.name - len(indent)), widths.name, quiet or "name"),
-        (protocol, widths.protocol, "muted"),
-        (label, max(0, widths.phase - widths.bar - 1), quiet),
-        (overview.waiting_for(snapshot), widths.waiting, quiet),
-        (", ".join(snapshot.hosts), widths.host, "muted"),
-        (age, widths.since, "muted"),
-        (usual[0], widths.usual, usual[1]),
-        (f"{signs.SEVERITY[worst]} {findings}" if worst else findings, widths.findings,
-         _SEVERITY[worst] if worst else "muted"),
-        (snapshot.cost.words if snapshot.cost else "", widths.cost, "muted"),
-        (_headline(snapshot) if widths.headline else "", widths.headline, "muted"),
-        (_about(entry), widths.about, "muted"),
-    )  # fmt: skip
     pieces: Pieces = [
         ("▌" if cursor else " ", "accent"),
         (mark, colour),
-        (signs.SOURCE[snapshot.source.state] or " ", "warning"),
+        (signs.SOURCE[entry.snapshot.source.state] or " ", "warning"),
         (UNREAD if entry.unread else " ", "accent"),
         (" ", ""),
     ]
-    for place, (words, width, style) in enumerate(columns):
-        if place == PHASE and widths.phase:
-            pieces += bar(snapshot.progress, widths.bar, "muted" if quiet else "bar")
-        if width:
-            pieces += [(text.fit(words, width), style), (" " * GAP, "")]
+    for title, cells in widths.items():
+        if cells:
+            pieces += [*COLUMNS[title].draw(line, cells), (" " * GAP, "")]
     return pieces
 
 
@@ -330,7 +355,7 @@ def bar(progress: float | None, cells: int, style: str) -> Pieces:
     return [("━" * full, style), (rest, "left"), (" ", "")]
 
 
-def second(detail: Detail, widths: Columns, cursor: bool, open_key: str, remedy: str) -> Pieces:
+def second(detail: Detail, widths: Widths, cursor: bool, open_key: str, remedy: str) -> Pieces:
     """The second line of an entry: why, and the key that helps.
 
     Args:
@@ -362,28 +387,24 @@ def heading(title: str, held: int, width: int) -> Pieces:
     return [("  ", ""), (name, "muted"), ("─" * max(0, width - len(name) - 3), "rule")]
 
 
-def titles(widths: Columns, sort: str = "") -> Pieces:
+def titles(widths: Widths, sort: str = "") -> Pieces:
     """The names of the columns, each where the column stands; ``sort`` is marked."""
     pieces: Pieces = [(" " * MARGIN, "")]
-    for title, width in zip(TITLES, widths, strict=True):
-        if title and width:
-            style = "sorted" if sort == _SORTED_BY.get(title) else "muted"
+    for title, width in widths.items():
+        if width:
+            style = "sorted" if sort == COLUMNS[title].sort else "muted"
             words = f"{title} ↓" if style == "sorted" else title
             pieces.append((text.fit(words, width) + " " * GAP, style))
     return pieces
 
 
-_SORTED_BY = {"collaboration": "name", "protocol": "protocol", "since": "waiting"}
-"""By title: the order in which a click on it puts the fleet."""
-
-
-def sort_at(widths: Columns, x: int) -> str | None:
+def sort_at(widths: Widths, x: int) -> str | None:
     """The order that a click on the titles asks for; None where the column has none."""
     left = MARGIN
-    for title, width in zip(TITLES, widths, strict=True):
-        if title and width:
+    for title, width in widths.items():
+        if width:
             if left <= x < left + width:
-                return _SORTED_BY.get(title)
+                return COLUMNS[title].sort
             left += width + GAP
     return None
 
@@ -442,31 +463,17 @@ class FleetTable(ScrollView, can_focus=True):
     """The key of the selected collaboration."""
     hovered: reactive[str | None] = reactive(None)
 
+    @dataclass
     class Selected(Message):
         """Another collaboration is selected (None: there is none)."""
 
-        def __init__(self, table: FleetTable, key: str | None) -> None:
-            super().__init__()
-            self.table = table
-            self.key = key
+        key: str | None
 
-        @property
-        def control(self) -> FleetTable:
-            """The table that sent it."""
-            return self.table
-
+    @dataclass
     class Opened(Message):
         """The person wants to see a collaboration."""
 
-        def __init__(self, table: FleetTable, key: str) -> None:
-            super().__init__()
-            self.table = table
-            self.key = key
-
-        @property
-        def control(self) -> FleetTable:
-            """The table that sent it."""
-            return self.table
+        key: str
 
     def __init__(
         self,
@@ -555,7 +562,7 @@ class FleetTable(ScrollView, can_focus=True):
         self._refresh_entry(old)
         self._refresh_entry(new)
         self.show(new)
-        self.post_message(self.Selected(self, new))
+        self.post_message(self.Selected(new))
 
     def watch_forecast(self) -> None:
         """Draw every line with what is known now."""
@@ -627,7 +634,7 @@ class FleetTable(ScrollView, can_focus=True):
             return
         event.stop()
         if key == self.selected:
-            self.post_message(self.Opened(self, key))
+            self.post_message(self.Opened(key))
         self.choose(key)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -719,7 +726,9 @@ class FleetTable(ScrollView, can_focus=True):
         A wait that is longer than three of four were is marked.
         """
         turns, now = entry.snapshot.turns, self._clock()
-        outlook = self.forecast.outlook(entry.snapshot, now) if self._columns.usual else NOTHING
+        outlook = (
+            self.forecast.outlook(entry.snapshot, now) if self._columns["usually"] else NOTHING
+        )
         usual = outlook.oldest(turns)
         if usual is None:
             return "-", "muted"
@@ -748,21 +757,14 @@ class FleetTitles(Widget):
     hosts: reactive[bool] = reactive(False, layout=False)
     """Whether there are collaborations that hosts share."""
 
+    @dataclass
     class Sorted(Message):
         """The person clicked on the title of a column, to sort by it."""
 
-        def __init__(self, titles: FleetTitles, sort: str) -> None:
-            super().__init__()
-            self.titles = titles
-            self.sort = sort
-
-        @property
-        def control(self) -> FleetTitles:
-            """The titles that sent it."""
-            return self.titles
+        sort: str
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> Widths:
         """The columns: the table beside a scrollbar is one cell narrower."""
         return columns(self.size.width - 1, self.view.columns, self.hosts)
 
@@ -780,4 +782,4 @@ class FleetTitles(Widget):
         sort = sort_at(self.columns, event.x)
         if sort is not None:
             event.stop()
-            self.post_message(self.Sorted(self, sort))
+            self.post_message(self.Sorted(sort))

@@ -6,7 +6,7 @@ Typed words narrow the rows of a panel, some of them in one column only.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
@@ -70,14 +70,13 @@ class PanelView(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.PANEL]
 
+    @dataclass
     class Narrowed(Message):
         """Other rows show: those that hold ``words``, ``shown`` of ``total``."""
 
-        def __init__(self, words: str, matching: int, total: int) -> None:
-            super().__init__()
-            self.words = words
-            self.matching = matching
-            self.total = total
+        words: str
+        matching: int
+        total: int
 
     panel: var[Panel | None] = var(None, init=False)
     """What is shown, with its ages as they were read; another panel begins at its top."""
@@ -467,12 +466,11 @@ class PanelFilter(Vertical):
     }
     """
 
+    @dataclass
     class Changed(Message):
         """Other words are typed."""
 
-        def __init__(self, words: str) -> None:
-            super().__init__()
-            self.words = words
+        words: str
 
     class Left(Message):
         """The line is left: what it narrowed is wanted."""

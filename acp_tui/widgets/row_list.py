@@ -62,13 +62,12 @@ class RowList(Lines):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.LIST, *keys.CHOOSE]
 
+    @dataclass
     class Chosen(Message):
         """The user wants to go where an item points to."""
 
-        def __init__(self, list: RowList, item: Item) -> None:
-            super().__init__()
-            self.list = list
-            self.item = item
+        list: RowList
+        item: Item
 
         @property
         def control(self) -> RowList:
@@ -76,14 +75,6 @@ class RowList(Lines):
 
     class Selected(Message):
         """Another item is selected."""
-
-        def __init__(self, list: RowList) -> None:
-            super().__init__()
-            self.list = list
-
-        @property
-        def control(self) -> RowList:
-            return self.list
 
     items: var[tuple[Item, ...]] = var((), init=False)
     """What there is to choose from; the selected one stays selected where it is still there."""
@@ -131,7 +122,7 @@ class RowList(Lines):
         if index is not None and index >= len(self.items):
             return
         if index != self.cursor:
-            self.post_message(self.Selected(self))
+            self.post_message(self.Selected())
         self.cursor = index
         self._arrange()
         self._unseen = index is not None and not self.scrollable_content_region.height

@@ -77,14 +77,13 @@ class StateTree(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = [*keys.TREE]
 
+    @dataclass
     class CopyWanted(Message):
         """The user wants a value in the clipboard, as JSON."""
 
         what = "the value as JSON"
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     root: var[Node | None] = var(None, init=False, always_update=True)
     """The tree of a document; None between one document and another.

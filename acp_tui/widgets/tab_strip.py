@@ -45,13 +45,12 @@ class TabStrip(Widget):
     TabStrip { height: 1; padding: 0 1; }
     """
 
+    @dataclass
     class Chosen(Message):
         """A tab was clicked."""
 
-        def __init__(self, strip: TabStrip, tab: str) -> None:
-            super().__init__()
-            self.strip = strip
-            self.tab = tab
+        strip: TabStrip
+        tab: str
 
         @property
         def control(self) -> TabStrip:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
@@ -65,19 +66,17 @@ class Timeline(Vertical):
     }
     """
 
+    @dataclass
     class SourceWanted(Message):
         """The details of an event are shown: its line in the source is wanted by the details."""
 
-        def __init__(self, event: Event) -> None:
-            super().__init__()
-            self.event = event
+        event: Event
 
+    @dataclass
     class CopyWanted(Message):
         """The user wants an event as JSON in the clipboard."""
 
-        def __init__(self, event: Event) -> None:
-            super().__init__()
-            self.event = event
+        event: Event
 
     class TitleChanged(Message):
         """What the pane's title says changed (unseen events, a filter)."""

@@ -66,30 +66,18 @@ class TimelineView(Lines):
     follow = var(True)
     """Whether the newest event stays in view."""
 
+    @dataclass
     class Highlighted(Message):
         """Another event is selected (or none)."""
 
-        def __init__(self, view: TimelineView, event: Event | None) -> None:
-            super().__init__()
-            self.view = view
-            self.event = event
+        event: Event | None
 
-        @property
-        def control(self) -> TimelineView:
-            return self.view
-
+    @dataclass
     class Opened(Message):
         """The user wants to see everything about an event; ``again``: it is shown already."""
 
-        def __init__(self, view: TimelineView, event: Event) -> None:
-            super().__init__()
-            self.view = view
-            self.event = event
-            self.again = False
-
-        @property
-        def control(self) -> TimelineView:
-            return self.view
+        event: Event
+        again: bool = False
 
     class Moved(Message):
         """What the status line says changed: following, unseen events, the selected one."""
@@ -171,7 +159,7 @@ class TimelineView(Lines):
         row = model.row(position)
         self._move_to(row + model.height(position) - 1 + model.details, context=0)
         self._move_to(row, context=self.size.height if top else 1)
-        self.post_message(self.Highlighted(self, model.selected))
+        self.post_message(self.Highlighted(model.selected))
         self.post_message(self.Moved())
 
     @property
@@ -387,7 +375,7 @@ class TimelineView(Lines):
         """Show everything about the selected event."""
         event = self.model.selected
         if event is not None:
-            self.post_message(self.Opened(self, event))
+            self.post_message(self.Opened(event))
 
     def on_click(self, event: events.Click) -> None:
         event.prevent_default()  # a double click must not select all of the text

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from acp_core.protocols.folder.conduct import following, synced
+from acp_core.protocols.folder.conduct import synced, syncing
 from acp_core.protocols.folder.write import handover, shared, sharing
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.stores.address import Address, parse
@@ -88,7 +88,7 @@ def followed(bench: Bench, kind: str, url: str) -> Iterator[Figure]:
         folders.append(base / f"c{count}")
         sharing.join(address.text, str(folders[-1]))
         sharing.unshare(str(first))
-    held = [following.want(str(each)) for each in folders]
+    held = [syncing.want(str(each)) for each in folders]
     try:
         _wait(
             lambda: all(handover.is_synced(str(each)) for each in folders),

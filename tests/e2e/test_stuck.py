@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from acp_core.protocols.folder.rehearsal.stuck.stories import NAMES
+from acp_core.protocols.folder.rehearsal.stuck import NAMES
 from tests.cli.support import Acp
 from tests.support.terminal import Terminal
 

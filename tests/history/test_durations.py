@@ -17,9 +17,8 @@ from acp_core.history.forecast import TURN, Forecast
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import Bounds
 from acp_core.person.settings import Settings
-from acp_core.protocols.folder.rehearsal import samples
-from acp_core.protocols.folder.rehearsal.samples import Exhibit
-from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, load
+from acp_core.protocols.folder.rehearsal import scenario as rehearsal_scenario
+from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, Exhibit, load
 from acp_tui.app import AcpApp
 from acp_tui.widgets.fleet_table import FleetTable
 from tests.cli.support import Acp
@@ -34,8 +33,10 @@ LIVE = Exhibit("page-cursors", SCENARIOS, ago=9, steps=2)
 def work(tmp_path: Path) -> Path:
     """A folder with five finished collaborations and one that waits for its first review."""
     for number in range(5):
-        samples.make(FINISHED._replace(ago=190 + number), tmp_path / "work" / f"old-{number}", NOW)
-    samples.make(LIVE, tmp_path / "work" / "live", NOW)
+        rehearsal_scenario.make(
+            FINISHED._replace(ago=190 + number), tmp_path / "work" / f"old-{number}", NOW
+        )
+    rehearsal_scenario.make(LIVE, tmp_path / "work" / "live", NOW)
     return tmp_path / "work"
 
 
@@ -112,14 +113,14 @@ def record_and_remove(folder: Path) -> None:
     """Record how the first participant submits ten minutes after the start; then it is deleted."""
     scenario = load("page-cursors", SCENARIOS)
     times = [NOW - timedelta(minutes=60), NOW - timedelta(minutes=50)]
-    samples.start(scenario, folder, times[0])
+    rehearsal_scenario.start(scenario, folder, times[0])
     clock = {"now": times[0]}
     recorder = Recorder("record", clock=lambda: clock["now"].timestamp())
     fleet = Fleet([folder], clock=lambda: clock["now"], recorder=recorder)
     fleet.read()
     clock["now"] = times[1]
     for step in scenario.steps[:2]:
-        samples.take(step, scenario, folder, times[1])
+        rehearsal_scenario.take(step, scenario, folder, times[1])
     fleet.read()
     asyncio.run(fleet.close())
     shutil.rmtree(folder)

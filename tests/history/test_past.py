@@ -24,7 +24,7 @@ from acp_core.history.store import open_recording
 from acp_core.model import Status, Verdict
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
-from acp_core.protocols.folder.rehearsal import samples
+from acp_core.protocols.folder.rehearsal import scenario as rehearsal_scenario
 from acp_core.protocols.folder.rehearsal.scenario import load
 from acp_core.protocols.registry import bundled
 from tests.agents.support import wait_for
@@ -69,7 +69,7 @@ def is_recorded(folder: Path, wanted: dict[str, str]) -> bool:
 async def recorded_run(folder: Path) -> dict[str, dict[str, str]]:
     """Carry the demo's story out while a fleet records; event id -> what was on disk then."""
     scenario = load("order-retries")
-    samples.start(scenario, folder, utc_now())
+    rehearsal_scenario.start(scenario, folder, utc_now())
     on_disk = {"1": hashes(folder)}
     fleet = Fleet([folder], recorder=Recorder("test"))
 
@@ -82,7 +82,7 @@ async def recorded_run(folder: Path) -> dict[str, dict[str, str]]:
     def carry_out() -> None:
         wait_for(lambda: is_recorded(folder, on_disk["1"]), "the beginning to be recorded")
         for step in scenario.steps:
-            samples.take(step, scenario, folder, utc_now())
+            rehearsal_scenario.take(step, scenario, folder, utc_now())
             now = hashes(folder)
             events = (folder / "events.jsonl").read_bytes().splitlines()
             on_disk[str(json.loads(events[-1])["seq"])] = now
@@ -99,7 +99,9 @@ async def recorded_run(folder: Path) -> dict[str, dict[str, str]]:
 async def test_at_every_event_the_documents_are_what_was_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(samples, "_stamp", lambda path, at: None)  # the files' true times
+    monkeypatch.setattr(
+        rehearsal_scenario, "_stamp", lambda path, at: None
+    )  # the files' true times
     folder = tmp_path / "order-retries"
     on_disk = await recorded_run(folder)
     with past_of(folder) as past:
@@ -180,10 +182,10 @@ def test_without_a_recording_what_is_not_known_is_said(tmp_path: Path) -> None:
 def test_a_moment_before_anything_was_recorded_is_not_called_completed(tmp_path: Path) -> None:
     scenario, folder = load("order-retries"), tmp_path / "orders"
     begun = utc_now() - timedelta(hours=1)
-    samples.start(scenario, folder, begun)
+    rehearsal_scenario.start(scenario, folder, begun)
     for number, step in enumerate(scenario.steps, 1):
         at = begun + timedelta(minutes=number)
-        samples.take(step, scenario, folder, at)
+        rehearsal_scenario.take(step, scenario, folder, at)
         for name in ("events.jsonl", "protocol.json"):
             os.utime(folder / name, (at.timestamp(), at.timestamp()))
         recorder = Recorder("test", clock=at.timestamp)

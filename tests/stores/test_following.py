@@ -15,7 +15,7 @@ import pytest
 
 from acp_core.files.locked import locked
 from acp_core.fleet import Fleet
-from acp_core.protocols.folder.conduct import following, synced, syncing
+from acp_core.protocols.folder.conduct import synced, syncing
 from acp_core.protocols.folder.write import handover
 from acp_core.stores.address import parse
 from acp_core.stores.git import GitEngine
@@ -54,7 +54,7 @@ def kept(store: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Thre
     monkeypatch.setattr(synced, "_EMPTY", 0.5)
     monkeypatch.setattr(synced, "_WANTS", 0.1)
     ready = threading.Event()
-    lock = following.place_of(parse(store)) / "process.lock"
+    lock = syncing.place_of(parse(store)) / "process.lock"
     lock.touch()
 
     def run() -> None:
@@ -76,7 +76,7 @@ def test_one_process_keeps_all_folders_that_are_wanted(
     a, _ = hosts
     one, two, three = both_have(hosts, store, "one", "two", "three")
     address = parse(store)
-    held = [following.note(str(each), address, hold=True) for each in (one, two)]
+    held = [syncing.note(str(each), address, hold=True) for each in (one, two)]
     with kept(store, monkeypatch):
         wait_for(lambda: handover.is_synced(str(one)) and handover.is_synced(str(two)), "both")
         assert not handover.is_synced(str(three))
@@ -86,13 +86,13 @@ def test_one_process_keeps_all_folders_that_are_wanted(
             wait_for(
                 lambda log=folder / "events.jsonl": b"blocked" in log.read_bytes(), "the event"
             )
-        later = following.note(str(three), address, hold=True)
+        later = syncing.note(str(three), address, hold=True)
         wait_for(lambda: handover.is_synced(str(three)), "a folder that is wanted later")
-        following.Wanted(later).close()
+        syncing.Wanted(later).close()
         wait_for(lambda: not handover.is_synced(str(three)), "the end of the want")
         assert handover.is_synced(str(one))
         for each in held:
-            following.Wanted(each).close()
+            syncing.Wanted(each).close()
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_what_changes_in_a_folder_leaves_and_what_is_handed_over_is_published(
     a, b = hosts
     [folder] = both_have(hosts, store, "one")
     b.folder = folder
-    wanted = following.note(str(folder), parse(store), hold=True)
+    wanted = syncing.note(str(folder), parse(store), hold=True)
     with kept(store, monkeypatch):
         wait_for(lambda: handover.is_synced(str(folder)), "the process")
         b.write("proposal.md", "# P\n\n## Objective\nChoose\n")
@@ -121,7 +121,7 @@ def test_what_changes_in_a_folder_leaves_and_what_is_handed_over_is_published(
             return a.read("proposal.md").endswith(b"Choose well\n")
 
         wait_for(came, "the document, which the owner may change by now")
-        following.Wanted(wanted).close()
+        syncing.Wanted(wanted).close()
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_one_look_serves_all_folders_of_a_repository(
     monkeypatch.setattr(
         GitEngine, "read", lambda self, since: reads.append(self.address.id) or read(self, since)
     )
-    held = [following.note(str(each), parse(store), hold=True) for each in folders]
+    held = [syncing.note(str(each), parse(store), hold=True) for each in folders]
     with kept(store, monkeypatch):
         wait_for(lambda: set(reads) == {"one", "two", "three"}, "all to be read")
 
@@ -151,7 +151,7 @@ def test_one_look_serves_all_folders_of_a_repository(
 
         wait_for(quiet, "three looks in a row without a reading")
         for each in held:
-            following.Wanted(each).close()
+            syncing.Wanted(each).close()
 
 
 @pytest.mark.slow
@@ -249,16 +249,16 @@ def test_wants_name_nothing_but_folders_of_this_account(hosts: tuple[Host, Host]
     folder, other = both_have(hosts, store, "one", "two")
     share = other / ".acp" / "share.json"
     share.write_text(json.dumps(json.loads(share.read_text()) | {"url": f"{store}#one"}))
-    assert following.want(str(other)) is None
+    assert syncing.want(str(other)) is None
     held = [
-        following.note(str(each), parse(store), hold=True)
+        syncing.note(str(each), parse(store), hold=True)
         for each in (folder, other, tmp_path / "none")
     ]
     with kept(store, monkeypatch):
         wait_for(lambda: handover.is_synced(str(folder)), "the folder that is pinned")
         assert not handover.is_synced(str(other))
         for each in held:
-            following.Wanted(each).close()
+            syncing.Wanted(each).close()
 
 
 def test_a_request_that_is_just_being_made_is_waited_for(

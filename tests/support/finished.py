@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acp_core.model.clock import utc_now
-from acp_core.protocols.folder.rehearsal import samples
+from acp_core.protocols.folder.rehearsal import scenario
 from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS
 from tests.protocols.cycle import making as cycles
 from tests.protocols.governed import making as governed
@@ -20,8 +20,8 @@ DECISION = {"type": "gate_approved", "gate_id": "verification_done", "by": "kim"
 
 def folder(root: Path) -> Path:
     """A shared folder with its conclusion."""
-    exhibit = samples.Exhibit("page-cursors", SCENARIOS, ago=190)
-    return samples.make(exhibit, root / "page-cursors", utc_now())
+    exhibit = scenario.Exhibit("page-cursors", SCENARIOS, ago=190)
+    return scenario.make(exhibit, root / "page-cursors", utc_now())
 
 
 def run(root: Path) -> Path:

@@ -35,7 +35,7 @@ from acp_core.protocols.folder.view.timeline import LINK_NOTE, EventLog
 if TYPE_CHECKING:
     from acp_core.agents.live.requests import OwnCommand
     from acp_core.model.card import Card
-    from acp_core.protocols.folder.conduct.following import Wanted
+    from acp_core.protocols.folder.conduct.syncing import Wanted
     from acp_core.protocols.folder.conduct.turns import Turns
     from acp_core.protocols.folder.view.story import Pace, Totals
     from acp_core.protocols.folder.write.repair import Outlook
@@ -105,7 +105,7 @@ class FolderCollaboration(Collaboration):
 
     def refresh(self, now: datetime) -> Snapshot:
         if self._is_live and self._followed is None and self._is_shared():
-            from acp_core.protocols.folder.conduct.following import want  # only shared ones need it
+            from acp_core.protocols.folder.conduct.syncing import want  # only shared ones need it
 
             self._followed = want(self.key)
         changed = self.facts.refresh(now.timestamp())

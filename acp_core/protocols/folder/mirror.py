@@ -1,11 +1,12 @@
-"""What a store shows of collaborations that no folder here holds: mirrors, and those only looked at.
+"""What a store shows of collaborations that no folder here holds: mirrors, those only looked at, and those in its list.
 
 A mirror is a collaboration of another protocol, which one host conducts and others see: read by the
 very rules of its protocol, and never acted in; an act on it becomes a request to its host. Others
 are told of in rows, and joined in the account's cache folder when somebody looks at one: from then on
 that folder is read and acted in as any shared folder; what it is called stays the address.
 Source: section 10 of the design of shared stores: what leaves is a list, a mirror authorises nothing,
-and who asks must be proven where it counts.
+and who asks must be proven where it counts. What a list says was said by the host that changed the
+collaboration last: it is shown as any stranger's word, and nothing is decided by it.
 """
 
 from __future__ import annotations
@@ -27,26 +28,37 @@ from acp_core.model import (
     Action,
     Cause,
     DocumentText,
+    Need,
     Outcome,
     OutcomeState,
+    Participant,
     Preview,
+    Runner,
     Snapshot,
     Source,
     SourceState,
     Status,
+    Turn,
 )
 from acp_core.model.action_field import Field
 from acp_core.model.errors import Refused
 from acp_core.model.past import Story
-from acp_core.model.text import clean_line
+from acp_core.model.text import clean_line, clean_name
 from acp_core.person.paths import cache_folder
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration, Rows
-from acp_core.protocols.folder.conduct import following
-from acp_core.protocols.folder.conduct.following import bring_news
-from acp_core.protocols.folder.read.current_state import people_of_settings, standing_of
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.conduct import syncing
+from acp_core.protocols.folder.conduct.syncing import bring_news
+from acp_core.protocols.folder.read.current_state import (
+    ListState,
+    decode,
+    people_of_settings,
+    standing_of,
+)
 from acp_core.protocols.folder.read.detect import shows_mirror
-from acp_core.protocols.folder.view.listed import listed_snapshot
+from acp_core.protocols.folder.view.build import MOST_HOSTS, hosts_of, turn_needs
+from acp_core.protocols.folder.view.timeline import ID, names
 from acp_core.protocols.folder.write import sharing
 from acp_core.protocols.kit.mirroring import Offer, decoded
 from acp_core.protocols.kit.schema import inputs
@@ -55,9 +67,9 @@ from acp_core.protocols.kit.wording import reason, safe
 from acp_core.stores import address as stores_address
 from acp_core.stores import asking, hosts, mirror
 from acp_core.stores.address import Address, parse
-from acp_core.stores.engine import Asked
+from acp_core.stores.engine import Asked, Listed
 from acp_core.stores.hosts import open_engine, open_listing
-from acp_core.stores.mirror import Manifest
+from acp_core.stores.mirror import KINDS, Manifest
 from acp_core.stores.tree import Tree
 
 if TYPE_CHECKING:
@@ -65,27 +77,72 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 
-class MirrorCollaboration(Collaboration):
+class _Shown(Collaboration):
+    """A collaboration that is read in another folder, by the rules of its protocol, once it is there."""
+
+    protocol = "folder"
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self._inner: Collaboration | None = None
+        self._followed: syncing.Wanted | None = None
+        self._seen: Snapshot | None = None  # of the inner one
+        self._last: Snapshot | None = None
+
+    def watched(self) -> frozenset[Path]:
+        return self._inner.watched() if self._inner is not None else frozenset()
+
+    def load(self, document: str) -> DocumentText:
+        if self._inner is None:
+            raise KeyError(document)
+        return self._inner.load(document)
+
+    def raw_event(self, event: str) -> str:
+        return self._inner.raw_event(event) if self._inner is not None else ""
+
+    def cards(self, now: datetime) -> Sequence[Card]:
+        return self._inner.cards(now) if self._inner is not None else ()
+
+    def durations(self, participant: str) -> Sequence[float]:
+        return self._inner.durations(participant) if self._inner is not None else ()
+
+    def story(self) -> Story:
+        return self._inner.story() if self._inner is not None else Story()
+
+    def close(self) -> None:
+        if self._followed is not None:
+            self._followed.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._inner is not None:
+            self._inner.close()
+        self._inner = None
+
+    def _unseen(self, name: str, words: str, now: datetime) -> Snapshot:
+        """What is shown as long as there is nothing to read."""
+        return Snapshot(
+            key=self.key, protocol=self.protocol, dialect="", name=name, objective="",
+            location=clean_line(self.key, 4_096), as_of=now, headline=words, status=Status.UNKNOWN,
+            phase="", source=Source(SourceState.UNREACHABLE, words),
+        )  # fmt: skip
+
+
+class MirrorCollaboration(_Shown):
     """What another host conducts, as this folder shows it.
 
     Args:
         folder: the reader's.
     """
 
-    protocol = "folder"
-
     def __init__(self, folder: str) -> None:
-        self.key = folder
-        self._inner: Collaboration | None = None
+        super().__init__(folder)
         self._manifest: Manifest | None = None
         self._stamp: Stamp | None = None
-        self._seen: Snapshot | None = None
-        self._last: Snapshot | None = None
-        self._followed: following.Wanted | None = None
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Have the folder synchronized from now on: its files tell what changed."""
-        self._followed = following.want(self.key)
+        self._followed = syncing.want(self.key)
 
     def refresh(self, now: datetime) -> Snapshot:
         changed = self._take_up()
@@ -116,43 +173,24 @@ class MirrorCollaboration(Collaboration):
         assert self._manifest is not None
         return os.path.join(self.key, PLACE, mirror.place(self._manifest, ""))
 
-    def _let_go(self) -> None:
-        if self._inner is not None:
-            self._inner.close()
-        self._inner = None
-
     def _as_seen(self, seen: Snapshot | None, now: datetime) -> Snapshot:
-        location = clean_line(self.key, 4_096)
         told = self._manifest
         if seen is None or told is None:
             words = f"{FILE} cannot be read: `acp join` the mirror into a new folder"
-            return Snapshot(
-                key=self.key, protocol=self.protocol, dialect="", name=os.path.basename(self.key), objective="",
-                location=location, as_of=now, headline=words, status=Status.UNKNOWN, phase="",
-                source=Source(SourceState.UNREACHABLE, words),
-            )  # fmt: skip
+            return self._unseen(os.path.basename(self.key), words, now)
         host = clean_line(told.host, 64)
         possible = {each.name for each in self.actions(now)}
         needs = tuple(
             each if each.action in possible else replace(each, action=None) for each in seen.needs
         )
         return replace(
-            seen, key=self.key, location=location, hosts=(host,), needs=needs, runners=(), cost=None,
-            causes=(), obstacles=(), parts=(),
+            seen, key=self.key, location=clean_line(self.key, 4_096), hosts=(host,), needs=needs,
+            runners=(), cost=None, causes=(), obstacles=(), parts=(),
             limits=f"{host} controls this run; your acts are requests to {host}",
         )  # fmt: skip
 
     def watched(self) -> frozenset[Path]:
-        below = self._inner.watched() if self._inner is not None else frozenset()
-        return below | {Path(self.key)}
-
-    def load(self, document: str) -> DocumentText:
-        if self._inner is None:
-            raise KeyError(document)
-        return self._inner.load(document)
-
-    def raw_event(self, event: str) -> str:
-        return self._inner.raw_event(event) if self._inner is not None else ""
+        return super().watched() | {Path(self.key)}
 
     def actions(self, now: datetime) -> Sequence[Action]:
         return requests(self.key, self._manifest) if self._manifest else ()
@@ -165,22 +203,9 @@ class MirrorCollaboration(Collaboration):
             )
         return found
 
-    def cards(self, now: datetime) -> Sequence[Card]:
-        return self._inner.cards(now) if self._inner is not None else ()
-
-    def durations(self, participant: str) -> Sequence[float]:
-        return self._inner.durations(participant) if self._inner is not None else ()
-
-    def story(self) -> Story:
-        return self._inner.story() if self._inner is not None else Story()
-
-    def close(self) -> None:
-        self._let_go()
-        if self._followed is not None:
-            self._followed.close()
-
 
 _WAIT = 30.0  # seconds for the answer
+
 _STATES = {
     asking.DONE: OutcomeState.DONE,
     asking.REFUSED: OutcomeState.REFUSED,
@@ -296,7 +321,7 @@ NOT_HERE = frozenset({"continue", "share", "sync", "unshare", "repair"})
 """Acts that are about a folder of a person's own."""
 
 
-class StoreCollaboration(Collaboration):
+class StoreCollaboration(_Shown):
     """One collaboration of a store.
 
     Args:
@@ -305,18 +330,12 @@ class StoreCollaboration(Collaboration):
             not joined as a mirror of another one.
     """
 
-    protocol = "folder"
-
     def __init__(self, location: str, open_folder: Callable[[str], Collaboration]) -> None:
-        self.key = location
+        super().__init__(location)
         self._open_folder = open_folder
         self._address = parse(location)
-        self._inner: Collaboration | None = None
-        self._followed: following.Wanted | None = None
         self._is_live = False
-        self._seen: Snapshot | None = None  # of the folder
         self._note = ""
-        self._last: Snapshot | None = None
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Have the folder in the cache synchronized from now on: its files tell what changed."""
@@ -338,7 +357,7 @@ class StoreCollaboration(Collaboration):
                 opened = MirrorCollaboration if shows_mirror(folder) else self._open_folder
                 self._inner = opened(folder)
             if self._is_live and self._followed is None:
-                self._followed = following.want(folder)
+                self._followed = syncing.want(folder)
             return bring_news(folder)
         except (Refused, OSError) as error:
             return str(error)
@@ -346,11 +365,7 @@ class StoreCollaboration(Collaboration):
     def _as_seen(self, seen: Snapshot | None, note: str, now: datetime) -> Snapshot:
         words = clean_line(note, 500)
         if seen is None:
-            return Snapshot(
-                key=self.key, protocol=self.protocol, dialect="", name=self._address.id, objective="",
-                location=clean_line(self.key, 4_096), as_of=now, headline=words, status=Status.UNKNOWN,
-                phase="", source=Source(SourceState.UNREACHABLE, words),
-            )  # fmt: skip
+            return self._unseen(self._address.id, words, now)
         source = Source(SourceState.STALE, words) if note else seen.source
         needs = tuple(
             replace(each, action=None) if each.action in NOT_HERE else each for each in seen.needs
@@ -359,17 +374,6 @@ class StoreCollaboration(Collaboration):
             seen, key=self.key, name=self._address.id, location=clean_line(self.key, 4_096),
             source=source, needs=needs,
         )  # fmt: skip
-
-    def watched(self) -> frozenset[Path]:
-        return self._inner.watched() if self._inner is not None else frozenset()
-
-    def load(self, document: str) -> DocumentText:
-        if self._inner is None:
-            raise KeyError(document)
-        return self._inner.load(document)
-
-    def raw_event(self, event: str) -> str:
-        return self._inner.raw_event(event) if self._inner is not None else ""
 
     def actions(self, now: datetime) -> Sequence[Action]:
         found = self._inner.actions(now) if self._inner is not None else ()  # else only listed
@@ -385,24 +389,11 @@ class StoreCollaboration(Collaboration):
             )
         return found
 
-    def cards(self, now: datetime) -> Sequence[Card]:
-        return self._inner.cards(now) if self._inner is not None else ()
-
     def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         found = self._inner.causes(case) if self._inner is not None else ()
         return tuple(
             replace(each, remedy=None) if each.remedy in NOT_HERE else each for each in found
         )
-
-    def durations(self, participant: str) -> Sequence[float]:
-        return self._inner.durations(participant) if self._inner is not None else ()
-
-    def story(self) -> Story:
-        return self._inner.story() if self._inner is not None else Story()
-
-    def close(self) -> None:
-        if self._followed is not None:
-            self._followed.close()
 
 
 PART = 2_000
@@ -541,3 +532,137 @@ def refuse_projects(address: Address) -> None:
         if os.path.dirname(above) == above:
             return
         above = os.path.dirname(above)
+
+
+HEARD = 45.0  # seconds after which a host that says nothing is not taken for one that runs a loop
+_STATUS = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED, "": Status.UNKNOWN}
+_UNREAD = "its store does not report its state: open it"
+
+
+def listed_snapshot(
+    listed: Listed, address: Address, now: datetime, humans: frozenset[str]
+) -> Snapshot:
+    """What a list tells of a collaboration.
+
+    Args:
+        listed: the row.
+        address: of the collaboration.
+        now: the time.
+        humans: ids of participants that are people, beside those that it names.
+    """
+    told = decode(listed.standing)
+    turns = _turns(told) if listed.phase == told.phase else ()
+    people = _people(told, humans)
+    phase = clean_line(listed.phase, 40)
+    status = _STATUS.get(phase, Status.ACTIVE)
+    if phase and phase not in ("blocked", "completed") and not told.phase:
+        turns = tuple(Turn(clean_name(each, ID) or "?", "act") for each in listed.waiting)
+    return Snapshot(
+        key=address.link,
+        protocol=told.protocol if told.protocol in KINDS else "folder",
+        dialect=clean_line(told.dialect, 40) or "unknown",
+        name=listed.id,
+        objective=clean_line(told.objective, 500),
+        location=clean_line(address.link, 4_096),
+        as_of=now,
+        headline=_listed_headline(phase, told, turns),
+        summary=""
+        if status in (Status.COMPLETED, Status.UNKNOWN)
+        else _listed_summary(phase, told),
+        status=status,
+        phase=phase,
+        progress=told.progress,
+        round=told.round or None,
+        doubt="" if told.phase or not phase else _UNREAD,
+        participants=people,
+        turns=turns,
+        runners=_runners(listed, {each.id for each in people}),
+        needs=_needs(told, turns, people),
+        since=schema.parse_time(told.since),
+        started=schema.parse_time(told.started),
+        changed=schema.parse_time(told.changed) or listed.updated,
+        run_id=clean_line(told.run, 100),
+        hosts=hosts_of(listed.acting, turns),
+    )
+
+
+def _people(told: ListState, humans: frozenset[str]) -> tuple[Participant, ...]:
+    return tuple(
+        Participant(
+            id=clean_name(each.id, ID) or "?",
+            kind="human" if each.id in humans else each.kind if each.kind in ("agent", "human") else "unknown",
+            role="proposal owner" if each.id == told.owner else "reviewer",
+        )
+        for each in told.people
+    )  # fmt: skip
+
+
+def _turns(told: ListState) -> tuple[Turn, ...]:
+    what = clean_line(told.duty, 200) or "act"
+    return tuple(
+        Turn(
+            clean_name(each.id, ID) or "?",
+            what,
+            schema.parse_time(each.at),
+            None if each.seq is None else str(each.seq),
+        )
+        for each in told.people
+        if each.waited
+    )
+
+
+def _needs(
+    told: ListState, turns: tuple[Turn, ...], people: Sequence[Participant]
+) -> tuple[Need, ...]:
+    """The same needs as those of its folder, as far as a list can know them."""
+    humans = frozenset(each.id for each in people if each.kind == "human")
+    event = told.event if told.event in schema.EVENTS_V2 else ""
+    found = turn_needs(turns, humans, event)
+    if told.blocked is None or told.continued:
+        return found
+    by, more = told.blocked, f" (and {told.blocked.more} more)" if told.blocked.more > 0 else ""
+    who, why = clean_name(by.by, 100), clean_line(by.why, 300) + more
+    need = Need(
+        key=f"blocked:{clean_line(by.last)}",
+        code="blocked",
+        text=f"blocked by {who}: {why}",
+        participant=who,
+        since=schema.parse_time(by.at),
+    )
+    return (need, *found)
+
+
+def _runners(listed: Listed, people: set[str]) -> tuple[Runner, ...]:
+    """The loops of hosts that were heard of lately."""
+    found = []
+    for heard in listed.runners:
+        if heard.age is None or heard.age > HEARD:
+            continue
+        participants: Mapping[str, object] = heard.state.participants
+        for name in list(participants)[:MOST_HOSTS]:
+            id = clean_name(name, ID)
+            account = clean_line(heard.state.account, 80)
+            found.append(Runner(id if id in people else "", account, heard.state.host))
+    return tuple(dict.fromkeys(found))
+
+
+def _listed_headline(phase: str, told: ListState, turns: Sequence[Turn]) -> str:
+    """One plain sentence; how long it has lasted is left to the screens."""
+    if not phase:
+        return "no events yet." if told.people else f"{_UNREAD}."
+    if phase == "completed":
+        return "completed."
+    if phase == "blocked":
+        if told.blocked is None:
+            return "blocked."
+        stopped = told.stopped.replace("_", " ")
+        where = f" in {clean_line(stopped, 40)}" if stopped else ""
+        by = told.blocked
+        return f"blocked{where} by {clean_name(by.by, 60)}: {clean_line(by.why, 200)}"
+    shown = tuple(clean_name(turn.participant, 60) for turn in turns)
+    return f"{_listed_summary(phase, told)}. Waiting for {names(shown)}."
+
+
+def _listed_summary(phase: str, told: ListState) -> str:
+    number = f", round {told.round}" if told.round > 1 else ""
+    return phase.replace("_", " ") + number

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from acp_core.model import Snapshot, Status, Verdict
 from acp_core.protocols.folder import PROTOCOL
-from acp_core.protocols.folder.rehearsal import samples, scenario
+from acp_core.protocols.folder.rehearsal import scenario
 from acp_core.protocols.folder.rehearsal.rehearse import Company
 from acp_core.protocols.folder.rehearsal.scenario import Write
 from acp_core.protocols.folder.schema import OBSOLETE_FILES
@@ -89,7 +89,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Snapshot]:
-    folders = samples.make_fleet(tmp_path_factory.mktemp("fleet"), NOW)
+    folders = scenario.make_fleet(tmp_path_factory.mktemp("fleet"), NOW)
     opened = {name: load_object(PROTOCOL.open)(str(path)) for name, path in folders.items()}
     return {name: collaboration.refresh(NOW) for name, collaboration in opened.items()}
 
@@ -116,7 +116,7 @@ class TestTheFleet:
 
     def test_the_same_time_makes_the_same_fleet(self, tmp_path: Path) -> None:
         for name in ("one", "two"):
-            samples.make_fleet(tmp_path / name, NOW)
+            scenario.make_fleet(tmp_path / name, NOW)
         one, two = (
             {
                 path.relative_to(tmp_path / name): path.read_bytes()

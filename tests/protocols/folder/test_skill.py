@@ -23,7 +23,7 @@ from acp_core.protocols.folder.schema.documents import (
     CONCLUSION_SECTIONS_V2,
 )
 from acp_core.protocols.folder.skill import install
-from acp_core.protocols.folder.skill.contents import MANIFEST, Incomplete, closure
+from acp_core.protocols.folder.skill.install import MANIFEST, Incomplete, closure
 
 skill = SKILL.main
 ROOT = Path(acp_core.__file__).parent.parent

@@ -38,7 +38,7 @@ REPAIRING = ActionSpec(
     REPAIR_NAME,
     "Repair",
     "Repair a collaboration's files.",
-    f"{_ACTS}.repair:repairing",
+    f"{_ACTS}.creating:repairing",
     (command_line.YES, FORCED),
     Intent.REPAIR,
     command="repair",
@@ -51,7 +51,7 @@ REPAIRING = ActionSpec(
         (2, "a problem is left that cannot be repaired, or refused"),
         (130, "interrupted"),
     ),
-    run=f"{_ACTS}.repair:repair",
+    run=f"{_ACTS}.creating:repair",
 )
 CONTINUATION = ActionSpec(
     CONTINUE_NAME,

@@ -22,7 +22,7 @@ from acp_core.files.locked import LogError, locked
 from acp_core.files.watch import Report, Watcher
 from acp_core.model.errors import AcpError, Refused
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.conduct import following, syncing
+from acp_core.protocols.folder.conduct import syncing
 from acp_core.protocols.folder.conduct.syncing import process_for
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.stores import address as stores_address
@@ -138,7 +138,7 @@ class Store:
 
     def __init__(self, address: Address) -> None:
         self.address = address._replace(id="")
-        self._place = following.place_of(address)
+        self._place = syncing.place_of(address)
         self._folders: dict[str, Folder] = {}
         self._held: dict[str, contextlib.ExitStack] = {}
         self._retry: dict[
@@ -252,7 +252,7 @@ class Store:
             self._seen = seen
         self._wants_at = now
         for file in sorted(self._place.glob("*.want")):
-            path, held = following.wanted(file)
+            path, held = syncing.wanted(file)
             known = self._folders.get(path)
             if known is None and not path:
                 continue
@@ -320,8 +320,8 @@ def main(folder: str) -> int:
         if not stores_address.is_shared(folder):
             raise Refused(f"{folder} is not shared")
         address = stores_address.pinned_address(folder)
-        following.note(folder, address, hold=False)
-        lock = following.place_of(address) / "process.lock"
+        syncing.note(folder, address, hold=False)
+        lock = syncing.place_of(address) / "process.lock"
         with contextlib.suppress(FileExistsError):
             atomic.create(lock, b"")
         until = time.monotonic() + _STARTED

@@ -229,7 +229,7 @@ def _bring_news(folder: str, told: str = "") -> str:
     from acp_core.protocols.registry import load
 
     try:
-        bring = load("acp_core.protocols.folder.conduct.following:bring_news")
+        bring = load("acp_core.protocols.folder.conduct.syncing:bring_news")
     except ModuleNotFoundError:  # the skill's own copy: the process of `acp sync` does it
         return ""
     said: str = bring(folder)

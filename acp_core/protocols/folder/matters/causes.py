@@ -4,37 +4,51 @@ Causes are small functions of what was read and of a `DiagnosisContext`; what li
 found elsewhere, before, and is in ``case.found``. The view puts obstacles into its Snapshot;
 writes refuse the same under the log's lock: what cannot be read in `write.opened`, a log beyond
 mending by `rules.unrecoverable_log.check`. What a repair would do is handed in as `Repairs`.
+Group A: the log or the state file is broken, which blocks everybody: of what the validator finds, many
+findings have one reason and one remedy, and only what has lasted long enough to be an alarm counts.
 Source: folder protocol specification, "Files", "Events", "Phases", "Review Format", "Readiness
 Gate", "Final Conclusion" and "Validation".
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from acp_core.model import Cause
+from acp_core.model import Cause, Finding, Severity, Status, Turn
 from acp_core.model.errors import Refused
-from acp_core.model.light import NamedTuple
+from acp_core.model.format import dated
 from acp_core.model.snapshot import Obstacle
-from acp_core.model.text import clean_line
+from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.matters import gates as matters_gates
-from acp_core.protocols.folder.matters import log as matters_log
-from acp_core.protocols.folder.read.facts import MISSING, Facts
+from acp_core.protocols.folder.read.current_state import event_of_turn, required, steps
+from acp_core.protocols.folder.read.facts import (
+    INFERRED,
+    MISSING,
+    TOLERANCE,
+    Facts,
+    KeptText,
+    trusted_after,
+)
 from acp_core.protocols.folder.read.log import NEWLINES
+from acp_core.protocols.folder.rules import unrecoverable_log
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
-from acp_core.protocols.folder.schema import REPAIR
+from acp_core.protocols.folder.schema import REPAIR, SYNC
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.diagnosis import DiagnosisContext
+from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
+
+if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
 
 _LONG = 1_000
-
 _FOLLOWS = "add participants first, then repair the other fields"
-
 _DOUBTFUL = ("A8", "C2")  # what a repair mends only where the other files say enough
 
 
@@ -71,7 +85,7 @@ def causes(facts: Facts, repairs: Repairs, case: DiagnosisContext) -> Iterator[C
     """
     if facts.unsettled:
         return  # a file is being written just now
-    for group in (matters_log.log_causes, matters_log.half_done_causes):
+    for group in (log_causes, half_done_causes):
         for cause in group(facts, case):
             doubtful = cause.remedy == REPAIR and (
                 cause.code in _DOUBTFUL or not facts.participants
@@ -80,7 +94,7 @@ def causes(facts: Facts, repairs: Repairs, case: DiagnosisContext) -> Iterator[C
     if facts.lines.broken is None:  # else nothing that a gate asks for leads on
         yield from matters_gates.acceptance_causes(facts, case)
         yield from matters_gates.gate_causes(facts, case)
-    yield from matters_log.conflict_causes(facts, case)
+    yield from conflict_causes(facts, case)
     yield from matters_gates.human_causes(facts, case)
 
 
@@ -105,7 +119,6 @@ def _as_far_as_it_goes(
 
 
 MENDING = frozenset({"repair"})
-
 _SENTENCE = 300  # characters of what was observed
 
 
@@ -201,4 +214,551 @@ def _mended(
         document=name,
         line=line,
         key=f"{code}:{name}",
+    )
+
+
+BROKEN = ("invalid", "lagging")  # the needs that a broken folder has
+_SHOWN = 4  # findings that are quoted for one cause
+_ROOM = 1 << 20  # bytes without which nothing can be written
+_CONFLICT = re.compile(r"conflicted copy|\.sync-conflict-|\(conflict", re.IGNORECASE)
+
+
+class _Kind(NamedTuple):
+    """What findings of one kind mean together."""
+
+    code: str
+    headline: str
+    advice: str = ""
+    remedy: str | None = None
+
+
+_TORN = _Kind(
+    "A1",
+    "the last line of events.jsonl is an incomplete event: no event can be appended",
+    "remove the incomplete line (acp keeps a copy); its author appends the event again",
+    "repair",
+)
+
+_UNENDED = _Kind(
+    "A1",
+    "the last line of events.jsonl has no newline at its end: no event can be appended",
+    "let acp add the newline",
+    "repair",
+)
+
+_CORRUPT = _Kind("A2", "a line of events.jsonl before the last one cannot be read")
+_NUMBERS = _Kind("A3", "event sequence numbers have a gap or a duplicate")
+
+_LAG = _Kind(
+    "A4",
+    "protocol.json is out of date with the event log: agents may wait for the wrong participant",
+    "rebuild protocol.json from the log",
+    "repair",
+)
+
+_UNREADABLE = _Kind(
+    "A5",
+    "protocol.json cannot be used",
+    "rebuild it from acp's copy and the log",
+    "repair",
+)
+
+_TIMES = _Kind("A6", "the times of the events go backward")
+_ILLEGAL = _Kind("A7", "the log contains an event that was not allowed at that point")
+
+_UNKNOWN = _Kind(
+    "A7",
+    "the folder has an unknown schemaVersion: acp shows it read-only",
+    "use a newer acp",
+)
+
+_MISSING = _Kind("A8", "a file of the protocol is missing", "create the missing file", "repair")
+
+_OBSOLETE = _Kind(
+    "A8", "the folder contains a file that the protocol does not allow", "move it out of the folder"
+)
+
+_TOO_LARGE = _Kind("A9", unrecoverable_log.TOO_LARGE)
+
+_NO_ACCESS = _Kind(
+    "A9", "a file of the collaboration cannot be read", "make it a regular file that you can read"
+)
+
+_KINDS = {
+    **dict.fromkeys(("ACP207",), _TORN),
+    **dict.fromkeys(("ACP906",), _UNENDED),
+    **dict.fromkeys(("ACP201", "ACP202", "ACP203", "ACP204"), _CORRUPT),
+    **dict.fromkeys(("ACP215",), _NUMBERS),
+    **dict.fromkeys(("ACP150", "ACP151", "ACP920"), _LAG),
+    **dict.fromkeys(("ACP110", "ACP111", "ACP112", "ACP118", "ACP119"), _UNREADABLE),
+    **dict.fromkeys(("ACP217",), _TIMES),
+    **dict.fromkeys(("ACP131",), _UNKNOWN),
+    **dict.fromkeys(("ACP101", "ACP205"), _MISSING),
+    **dict.fromkeys(("ACP102",), _OBSOLETE),
+    **dict.fromkeys(("ACP103", "ACP206"), _NO_ACCESS),
+    **dict.fromkeys(("ACP208",), _TOO_LARGE),
+    **dict.fromkeys(
+        ("ACP210", "ACP211", "ACP212", "ACP213", "ACP214", "ACP216", "ACP401", "ACP402",
+         "ACP403", "ACP404", "ACP405", "ACP406", "ACP407", "ACP408", "ACP409", "ACP410",
+         "ACP411", "ACP412"),
+        _ILLEGAL,
+    ),
+}  # fmt: skip
+
+_HOPELESS = (_CORRUPT, _NUMBERS, _TIMES, _ILLEGAL)
+
+OTHERS = frozenset(
+    {"ACP301", "ACP302", "ACP303", "ACP304", "ACP310", "ACP311", "ACP312", "ACP313", "ACP314",
+     "ACP320", "ACP321", "ACP322", "ACP323", "ACP504", "ACP507"}
+)  # fmt: skip
+"""Findings that other groups gather."""
+
+
+def log_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+    """Everything that is broken."""
+    broken = is_broken(case)
+    grouped: dict[_Kind, list[Finding]] = {}
+    rest: list[Finding] = []
+    for finding in case.snapshot.findings:
+        kind = _KINDS.get(finding.code)
+        alarming = finding.severity is Severity.ERROR and broken
+        if kind is not None and (alarming or kind in (_UNENDED, _UNKNOWN)):
+            grouped.setdefault(kind, []).append(finding)
+        elif kind is None and alarming and finding.code not in OTHERS:
+            rest.append(finding)
+    for kind, findings in _gathered(facts, grouped).items():
+        made = _cause(case, kind, findings)
+        if kind in _HOPELESS:
+            made = _beyond_mending(facts, made)
+        yield made
+    if rest:
+        yield _residual(case, rest)
+    for test in (_clock, _copies, _disk):
+        cause = test(facts, case)
+        if cause:
+            yield cause
+
+
+def _gathered(facts: Facts, grouped: dict[_Kind, list[Finding]]) -> dict[_Kind, list[Finding]]:
+    """With all that makes the log hopeless as one kind, the obstacle's: one way leads out of it."""
+    beyond = [kind for kind in grouped if kind in _HOPELESS]
+    if not beyond or (len(beyond) == 1 and not facts.takes_no_more):
+        return grouped
+    if facts.takes_no_more:
+        first = _TOO_LARGE
+    else:
+        broken = facts.lines.broken
+        code = unrecoverable_log.code_of(broken.code) if broken else ""
+        first = next((kind for kind in beyond if kind.code == code), beyond[0])
+    findings = grouped.get(first, []) + [
+        finding for kind in beyond if kind is not first for finding in grouped[kind]
+    ]
+    rest = {kind: found for kind, found in grouped.items() if kind not in (first, *beyond)}
+    return {first: findings, **rest}
+
+
+def is_broken(case: DiagnosisContext) -> bool:
+    """Whether the folder has been invalid, or lagging, for long enough."""
+    return any(need.code in BROKEN for need in case.snapshot.needs)
+
+
+def explained(case: DiagnosisContext) -> tuple[str, ...]:
+    """The keys of the needs that say that the folder is broken."""
+    return tuple(need.key for need in case.snapshot.needs if need.code in BROKEN)
+
+
+def since_broken(case: DiagnosisContext) -> datetime | None:
+    """Since when the folder is broken."""
+    return next((need.since for need in case.snapshot.needs if need.code in BROKEN), None)
+
+
+def mark_of(findings: Sequence[Finding]) -> str:
+    """What tells these findings from others of the same codes."""
+    return mark(f"{each.code} {each.document} {each.event} {each.message}" for each in findings)
+
+
+def quoted(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What the validator says, as evidence, with its place."""
+    lines = []
+    for finding in findings[:_SHOWN]:
+        line = f":{finding.line}" if finding.line else ""
+        place = f"{finding.document}{line}: " if finding.document else ""
+        lines.append(f"{finding.code} {place}{finding.message}")
+    if len(findings) > _SHOWN:
+        lines.append(f"and {len(findings) - _SHOWN} more")
+    return tuple(lines)
+
+
+def _cause(case: DiagnosisContext, kind: _Kind, findings: Sequence[Finding]) -> Cause:
+    """A cause for findings of one kind; it is the obstacle that they are, if they are one."""
+    first, documents = findings[0], {each.document for each in findings}
+    obstacle = next(
+        (each for each in case.snapshot.obstacles
+         if each.code == kind.code and each.document in documents),
+        None,
+    )  # fmt: skip
+    lag = next((need.key for need in case.snapshot.needs if need.code == "lagging"), "")
+    return Cause(
+        kind.code,
+        kind.headline,
+        advice=obstacle.cure if obstacle else kind.advice,
+        evidence=quoted(findings),
+        wanted=kind is not _UNKNOWN,
+        remedy=(obstacle.remedy or None) if obstacle else kind.remedy,
+        since=since_broken(case),
+        key=(lag if kind is _LAG else obstacle.key if obstacle else "")
+        or f"{kind.code}:{first.code}:{mark_of(findings)}",
+        explains=explained(case),
+        document=first.document,
+        line=first.line,
+        event=first.event,
+    )
+
+
+def _beyond_mending(facts: Facts, cause: Cause) -> Cause:
+    """A cause that only a new folder leads out of."""
+    remedy = unrecoverable_log.remedy(facts.lines)
+    return replace(
+        cause,
+        advice=unrecoverable_log.way_out(facts.folder, facts.lines),
+        remedy=remedy or None,
+        given=(("reason", unrecoverable_log.ANSWER),) if remedy == "block" else (),
+        key=cause.key if cause.key.startswith("log:") else f"{cause.key}:{remedy}",
+    )
+
+
+def _residual(case: DiagnosisContext, findings: Sequence[Finding]) -> Cause:
+    """What no other cause speaks of makes it invalid."""
+    codes = ",".join(sorted({finding.code for finding in findings}))
+    key = "A0:ACP114" if codes == "ACP114" else f"A0:{codes}:{mark_of(findings)}"
+    obstacle = next((each for each in case.snapshot.obstacles if each.key == key), None)
+    first = findings[0]
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return Cause(
+        "A0",
+        obstacle.sentence if obstacle else f"invalid: {clean_line(first.message, 200)}{more}",
+        advice=obstacle.cure if obstacle else first.remedy.rstrip("."),
+        evidence=quoted(findings),
+        remedy="repair" if any(finding.action == "repair" for finding in findings) else None,
+        since=since_broken(case),
+        key=key,
+        explains=explained(case),
+        document=first.document,
+        line=first.line,
+        event=first.event,
+    )
+
+
+def _clock(facts: Facts, case: DiagnosisContext) -> Cause | None:
+    """The last event comes from a clock that is ahead of this one."""
+    last = facts.history.last
+    at = schema.parse_time(last.at) if last else None
+    read = case.snapshot.as_of
+    if last is None or at is None or (at - read).total_seconds() <= schema.CLOCKS_DIFFER:
+        return None
+    return Cause(
+        "A6",
+        f"the last event has a time in the future ({clean_line(last.at, 40)}): a clock is wrong",
+        advice=f"set the clock of {clean_name(last.sender, 60)}'s machine, or of this one",
+        evidence=(
+            f"seq {clean_line(last.name, 40)} from {clean_name(last.sender, 60)}",
+            f"this machine's clock showed {schema.format_time(read)} when acp read the event",
+        ),
+        certain=False,
+        wanted=False,
+        participant=clean_name(last.sender, 200),
+        key=f"A6:{clean_line(last.name, 40)}",
+        document=schema.LOG_FILE,
+    )
+
+
+def _copies(facts: Facts, case: DiagnosisContext) -> Cause | None:
+    """A program that keeps folders in step met two versions of a file."""
+    try:
+        names = os.listdir(facts.folder)
+    except OSError:
+        return None
+    known = tuple(name.partition(".")[0] for name in schema.REQUIRED_FILES)
+    copies = sorted(
+        name for name in names if _CONFLICT.search(name) and name.lower().startswith(known)
+    )
+    if not copies:
+        return None
+    return Cause(
+        "A9",
+        "a sync program left two versions of a file: participants may see different content",
+        advice="compare the versions, keep the right one under the original name, and remove the copies",
+        evidence=tuple(f"copy: {clean_line(name, 200)}" for name in copies[:_SHOWN]),
+        certain=False,
+        key=f"A9:{','.join(clean_line(name, 60) for name in copies[:_SHOWN])}",
+    )
+
+
+def _disk(facts: Facts, case: DiagnosisContext) -> Cause | None:
+    """Nothing can be written any more."""
+    if case.snapshot.status is not Status.ACTIVE:
+        return None
+    try:
+        found = os.statvfs(facts.folder)
+        writable = os.access(facts.folder, os.W_OK)
+    except (OSError, AttributeError):
+        return None
+    if found.f_bavail * found.f_frsize >= _ROOM and writable:
+        return None
+    full = writable
+    return Cause(
+        "A9",
+        "the disk is full: no event can be appended"
+        if full
+        else "you do not have write access to this folder",
+        advice="free some disk space"
+        if full
+        else "participants that run under your account cannot append either",
+        evidence=(f"folder: {clean_line(facts.folder, 4_096)}",),
+        wanted=full,
+        key=f"A9:{'disk' if full else 'access'}",
+    )
+
+
+_HEADING = ("ACP301", "ACP304")
+_NO_EVENT = ("ACP302", "ACP303")
+_FROZEN = ("ACP504", "ACP507")
+
+
+def half_done_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+    """Every half-done turn."""
+    if case.snapshot.status is Status.ACTIVE:
+        for turn in case.agents_waited_for():
+            cause = _written(facts, case, turn)
+            if cause:
+                yield cause
+    if is_broken(case):
+        errors = [f for f in case.snapshot.findings if f.severity is Severity.ERROR]
+        for gather in (_headings, _unannounced, _thawed):
+            cause = gather(case, errors)
+            if cause:
+                yield cause
+    yield from _out_of_turn(facts, case)
+
+
+def _written(facts: Facts, case: DiagnosisContext, turn: Turn) -> Cause | None:
+    """A document was written in this turn, its event never came, and nobody is at it any more."""
+    name = next((n for n in facts.participants if clean_line(n, 200) == turn.participant), None)
+    found = required(steps(facts, name)) if name else ()
+    if not found or turn.since is None:
+        return None
+    step = found[0]
+    changed = _changed_since(facts, step.needs, turn.since)
+    if not changed:
+        return None
+    document, at = changed[-1]
+    if not case.caused(turn.participant):
+        loop = case.loop(turn.participant)
+        working = loop is not None and (loop.alive or loop.program_alive)
+        if working or not case.stalled(turn.participant, at, 2 * case.patience.quiet):
+            return None
+    wanted = [each.wanted for each in case.found if each.participant == turn.participant]
+    return Cause(
+        "C1",
+        f"{turn.participant} wrote {document}, but appended no event",
+        advice=f"append {step.event} on its behalf, or ask it to append only the event",
+        evidence=(
+            f"{document} changed {dated(at)} (by its file time)",
+            f"{turn.participant} has had the turn since {dated(turn.since)}; no event from it since",
+        ),
+        certain=False,
+        wanted=(any(wanted) or not wanted) and not case.is_kept_outside(turn.participant),
+        remedy=event_of_turn(facts) or None,
+        given=(("participant", turn.participant),),
+        others=("nudge", "relaunch"),
+        participant=turn.participant,
+        since=at,
+        key=f"C1:{turn.participant}:{turn.since_event}",
+        document=document,
+    )
+
+
+def _changed_since(
+    facts: Facts, paths: tuple[str, ...], since: datetime
+) -> list[tuple[str, datetime]]:
+    """The documents at these paths that changed after a moment, the latest last."""
+    last = facts.history.last
+    trust = trusted_after(facts, schema.parse_time(last.at) if last else None)
+    found = []
+    files = (*facts.files.values(), *(declared.file for declared in facts.deliverables))
+    for file in files:
+        modified = file.modified
+        if file.path not in paths or modified is None or modified <= trust:
+            continue
+        at = datetime.fromtimestamp(modified, since.tzinfo)
+        if at - since > timedelta(seconds=TOLERANCE):
+            found.append((clean_line(file.name, 300), at))
+    return sorted(found, key=lambda each: each[1])
+
+
+def _gathered_findings(
+    case: DiagnosisContext,
+    code: str,
+    findings: list[Finding],
+    headline: str,
+    advice: str,
+    **more: object,
+) -> Cause:
+    first = findings[0]
+    fields: dict[str, object] = {
+        "advice": advice,
+        "evidence": quoted(findings),
+        "since": since_broken(case),
+        "key": f"{code}:{first.code}:{mark_of(findings)}",
+        "explains": explained(case),
+        "document": first.document,
+        "line": first.line,
+        "event": first.event,
+        "root": any("validate must pass" in text for loop in case.loops for text in _reasons(loop)),
+    }
+    return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
+
+
+def _reasons(loop: RunnerState) -> tuple[str, ...]:
+    """What a loop's program was refused with, and why its loop does not go on."""
+    return (*(loop.run.refusals if loop.run else ()), loop.shown.note)
+
+
+def _headings(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _HEADING]
+    if not findings:
+        return None
+    lacking = [finding for finding in findings if finding.code == "ACP301"]
+    return _gathered_findings(
+        case,
+        "C2",
+        lacking or findings,
+        "the log has a review that has no heading in review.md"
+        if lacking
+        else "a heading in review.md names a different participant than its event",
+        "add the heading; then the validator passes"
+        if lacking
+        else "correct the name in the heading",
+        remedy="repair" if lacking else None,
+    )
+
+
+def _unannounced(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _NO_EVENT]
+    if not findings:
+        return None
+    can = any(turn.what.startswith("review") for turn in case.snapshot.turns)
+    return _gathered_findings(
+        case,
+        "C3",
+        findings,
+        "review.md contains a review without an event",
+        "ask its author to append review_submitted, or correct the number in the heading",
+        remedy="review_submitted" if can else None,
+    )
+
+
+def _thawed(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _FROZEN]
+    if not findings:
+        return None
+    status = case.snapshot.status
+    remedy = {Status.ACTIVE: "block", Status.BLOCKED: "continue"}.get(status)
+    if any(each.key.startswith("log:") for each in case.snapshot.obstacles):
+        remedy = None  # the log is beyond mending: its own cause says what leads out of that
+    return _gathered_findings(
+        case,
+        "C5",
+        findings,
+        "a frozen deliverable was changed",
+        "restore the frozen version, or block and continue in a new folder",
+        remedy=remedy,
+        given=(("reason", "The frozen deliverable was changed."),) if remedy == "block" else (),
+        key=f"C5:{findings[0].code}:{mark_of(findings)}:{status.value}",
+    )
+
+
+def _out_of_turn(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+    """What is being reviewed changed meanwhile: reviewers read different versions."""
+    if facts.history.machine.phase != "reviewing":
+        return
+    late = [document for document in case.snapshot.documents if document.late]
+    if not late:
+        return
+    names = ", ".join(document.id for document in late)
+    yield Cause(
+        "C4",
+        f"{names} changed during the review",
+        advice="ask the reviewers to read it again",
+        evidence=tuple(f"{document.id} {document.late}" for document in late),
+        certain=not any(INFERRED in document.late for document in late),
+        wanted=False,
+        remedy="nudge" if any(loop.alive for loop in case.loops) else None,
+        given=(("message", f"{names} changed since it was submitted: read it again."),),
+        since=min((document.changed for document in late if document.changed), default=None),
+        key=f"C4:{names}:{facts.history.machine.round}",
+        document=late[0].id,
+    )
+
+
+_LONG_EVIDENCE = 300
+
+
+def conflict_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+    """Every text that waits to be settled, and a store that only a newer acp can use."""
+    if facts.newer_share:
+        yield _newer(facts.newer_share)
+    if facts.strange_share:
+        yield _strange(facts.strange_share)
+    for each in facts.kept:
+        yield _events(each) if each.document == schema.LOG_FILE else _document(each)
+
+
+def _newer(reason: str) -> Cause:
+    return Cause(
+        "C6",
+        "this acp is too old for the store of this folder",
+        advice="update acp on this machine; until then, what is here is as it was when it was read last",
+        evidence=(reason,),
+        key="newer-share",
+    )
+
+
+def _strange(reason: str) -> Cause:
+    return Cause(
+        "C6",
+        "another program changed what names the store of this folder",
+        advice="put it back with `acp join`, or end the sharing with `acp unshare`; find the program that changed it",
+        evidence=(clean_line(reason, 1_000),),
+        key="strange-share",
+    )
+
+
+def _document(kept: KeptText) -> Cause:
+    name = clean_line(kept.document, _LONG_EVIDENCE)
+    return Cause(
+        "C6",
+        f"{name} was changed here and on another host",
+        advice=f"take yours with `acp sync --mine {name}`, or keep the other with `acp sync --theirs {name}`",
+        evidence=(
+            f"{name} holds the text of the other host",
+            f"the text of this host is in {clean_line(kept.file, _LONG_EVIDENCE)}",
+        ),
+        remedy=SYNC,
+        given=(("mine", kept.document),),
+        key=f"gave-way:{clean_line(kept.file, _LONG_EVIDENCE)}",
+        document=name,
+    )
+
+
+def _events(kept: KeptText) -> Cause:
+    return Cause(
+        "C6",
+        "events that were appended here without acp are not in the store",
+        advice="append them again with `acp sync --again`, or drop them with `acp sync --theirs events.jsonl`",
+        evidence=(f"they are in {clean_line(kept.file, _LONG_EVIDENCE)}",),
+        remedy=SYNC,
+        given=(("again", "true"),),
+        key=f"gave-way:{clean_line(kept.file, _LONG_EVIDENCE)}",
+        document=schema.LOG_FILE,
     )

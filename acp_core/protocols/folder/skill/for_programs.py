@@ -29,8 +29,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.skill import install as installing
-from acp_core.protocols.folder.skill.contents import NAME, Incomplete
-from acp_core.protocols.folder.skill.install import Plan, carry_out, plan
+from acp_core.protocols.folder.skill.install import NAME, Incomplete, Plan, carry_out, plan
 from acp_core.protocols.kit import parser
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.parser import agreed

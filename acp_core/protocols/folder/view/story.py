@@ -213,10 +213,10 @@ def _requests(facts: Facts, asked: Asked) -> list[Request]:
     ]
 
 
-def may_raise(text: str, parts: Sequence[str] = PARTS) -> bool:
+def may_raise(text: str) -> bool:
     """Whether a review can make a point at all: it names one of the parts. Much faster than `points`."""
     folded = text.lower()
-    return any(part.lower() in folded for part in parts)
+    return any(part.lower() in folded for part in PARTS)
 
 
 def points(text: str, headings: dict[int, int], parts: Sequence[str] = PARTS) -> Asked:

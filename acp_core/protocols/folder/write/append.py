@@ -368,18 +368,7 @@ def _check_sound(opened: Opened, event: str) -> None:
 
 def entry_fields(entry: Entry) -> dict[str, object]:
     """An event's fields by their names in the log."""
-    return {
-        "seq": entry.seq,
-        "from": entry.sender,
-        "event": entry.event,
-        "at": entry.at,
-        "summary": entry.summary,
-        "doc": entry.doc,
-        "reply_to": entry.reply_to,
-        "role": entry.role,
-        "sha256": entry.sha256,
-        "key": entry.key,
-    }
+    return dict(zip(schema.FIELD_ORDER, entry[1:], strict=False))
 
 
 def following(opened: Opened, entry: Entry, line: bytes) -> Opened:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -85,10 +84,6 @@ class Plan(NamedTuple):
     old_protocol: bytes
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 def continue_in_new_folder(
     old: str,
     new: str | None,
@@ -96,7 +91,6 @@ def continue_in_new_folder(
     *,
     objective: str = "",
     force: bool = False,
-    now: Callable[[], datetime] = _now,
 ) -> Continued:
     """Start the new collaboration, and let each folder name the other.
 
@@ -106,7 +100,6 @@ def continue_in_new_folder(
         answer: what a person says to the blocker, or why it goes on; asked for when blocked.
         objective: a new objective; the old one where blank.
         force: insist on a file system where locks protect nothing.
-        now: the clock.
 
     Raises:
         Refused: it cannot be continued, or not there.
@@ -116,7 +109,7 @@ def continue_in_new_folder(
         load(f"{_SHARED}:before")(old)
     with lock(old, force=force) as held:
         opened = open_locked(old, held.log, full=True)
-        plan = prepare(opened, new, answer, objective=objective, now=now())
+        plan = prepare(opened, new, answer, objective=objective, now=datetime.now(UTC))
         refuse_lockless(plan.folder, force)
         existed = os.path.lexists(path_of(plan.folder, schema.PROTOCOL_FILE))
         created: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -50,11 +50,7 @@ class Repaired(NamedTuple):
     copies: tuple[str, ...]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def repair(plan: Plan, *, force: bool = False, now: Callable[[], datetime] = _now) -> Repaired:
+def repair(plan: Plan, *, force: bool = False) -> Repaired:
     """Do what ``plan`` says.
 
     Raises:
@@ -68,9 +64,10 @@ def repair(plan: Plan, *, force: bool = False, now: Callable[[], datetime] = _no
     with _lock(folder, force) as log:
         if log is not None:
             log.is_torn()  # only what stays as it is, is torn
-        if not _same(diagnose(folder, now()), plan):
+        now = datetime.now(UTC)
+        if not _same(diagnose(folder, now), plan):
             raise Refused(CHANGED)
-        copies = [_keep(folder, fix, now()) for fix in plan.fixes if fix.before]
+        copies = [_keep(folder, fix, now) for fix in plan.fixes if fix.before]
         for fix in plan.fixes:
             _apply(fix, log)
     protocol = schema.decode_protocol(_content(path_of(folder, schema.PROTOCOL_FILE)))
@@ -87,7 +84,11 @@ def _from_store(plan: Plan) -> Repaired:
     from acp_core.protocols.registry import load
 
     kept = load("acp_core.protocols.folder.write.sharing:put_back")(plan.folder)
-    left = [fix.sentence for fix in diagnose(plan.folder, _now()).fixes if fix.name in _OF_STORE]
+    left = [
+        fix.sentence
+        for fix in diagnose(plan.folder, datetime.now(UTC)).fixes
+        if fix.name in _OF_STORE
+    ]
     if left:
         raise Refused(
             f"the store holds the same damage ({'; '.join(left)}): `acp continue` starts a new collaboration"

@@ -1,1 +1,0 @@
-"""Collaborations that get stuck on purpose, each for another reason, with real loops and programs."""
