@@ -80,63 +80,6 @@ def test_blocked_can_always_be_said(tmp_path: Path) -> None:
     assert block(folder).out == "appended seq 3: blocked\n"
 
 
-@pytest.mark.parametrize(
-    ("upto", "event", "old", "new", "said"),
-    [
-        ("classified", "decision_accepted", "- [resolved] Who", "- [blocking] Who",
-         "blocking readiness items must be cleared first"),
-        ("classified", "decision_accepted", "- [resolved] Who", "- [unresolved] Who",
-         "unresolved readiness questions must be classified first"),
-        ("classified", "decision_accepted", "Who starts?", "TBD",
-         "unresolved readiness questions must be classified first"),
-        ("classified", "decision_accepted", "Reason: not needed yet.", "",
-         "deferred_nonblocking readiness items require a reason"),
-        ("readiness_check", "readiness_passed", "", "",
-         "readiness.md must check 'Ready to implement' first"),
-        ("passed", "completed", "- [x] The rollout order is agreed", "- [ ] The rollout order",
-         "completion gates must be checked first: The rollout order is agreed"),
-    ],
-)  # fmt: skip
-def test_readiness_is_asked_for_before_an_event(
-    tmp_path: Path, upto: str, event: str, old: str, new: str, said: str
-) -> None:
-    folder = make_v1(tmp_path / "run", upto)
-    if old:
-        edit(folder, "readiness.md", old, new)
-    ran = append(
-        folder, "server", event, 5, doc="conclusion.md" if event == "completed" else "x.md"
-    )
-    assert ran.code == 2 and said in ran.err, ran
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (("- [proceed] Build it.", "- [blocked] Not yet."),
-         "conclusion.md outcome cannot be completed while blocked"),
-        (("- [proceed] Build it.", "Build it."),
-         "conclusion.md must declare exactly one final outcome"),
-        (("## Rationale\n\nAs agreed.", "## Rationale\n\nTODO"),
-         "conclusion.md must not contain unresolved placeholders before completed"),
-        (("## Rationale", "### Rationale"),
-         "conclusion.md is missing required sections: Rationale"),
-    ],
-)  # fmt: skip
-def test_a_conclusion_is_asked_for_before_completed(
-    tmp_path: Path, change: tuple[str, str], said: str
-) -> None:
-    folder = make_v1(tmp_path / "run", "completed")
-    finished = (folder / "conclusion.md").read_text()
-    folder = make_v1(tmp_path / "again", "passed")
-    (folder / "conclusion.md").write_text(finished)
-    assert "must reference conclusion.md" in append(folder, "server", "completed", 10).err
-    edit(folder, "conclusion.md", *change)
-    ran = append(folder, "server", "completed", 10, doc="conclusion.md")
-    assert ran.code == 2 and said in ran.err, ran
-    edit(folder, "conclusion.md", change[1], change[0])
-    assert append(folder, "server", "completed", 10, doc="conclusion.md").code == 0
-
-
 def test_readiness_cannot_pass_while_the_collaboration_is_invalid(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "readiness_check")
     edit(folder, "readiness.md", "- [ ] Ready", "- [x] Ready")
@@ -195,21 +138,6 @@ def test_where_no_event_bears_a_number_blocked_replies_to_none(folder: Path) -> 
     ran = acp("append", "--folder", folder, "--participant", "reader", "--event", "blocked",
               "--summary", "No numbers.")  # fmt: skip
     assert (ran.code, ran.out) == (0, "appended seq 1: blocked\n"), ran.err
-
-
-def test_deliverable_events_say_which_and_in_which_role(tmp_path: Path) -> None:
-    folder = make_v2(tmp_path / "run", "revising")
-    bare = append(folder, "server", "deliverable_drafted", 1)
-    assert "deliverable events require role" in bare.err
-    ran = append(folder, "server", "deliverable_drafted", 1, role="primary")
-    assert "deliverable events require doc" in ran.err
-    assert "doc must reference the primary deliverable" in draft(folder, doc="proposal.md").err
-    supporting = draft(folder, role="supporting")
-    assert "doc must reference a declared supporting deliverable" in supporting.err
-    for doc in ("deliverables/none.md", "deliverables/decision.md"):
-        frozen = append(folder, "server", "deliverable_frozen", 1, role="supporting", doc=doc)
-        assert "doc must reference a declared supporting deliverable" in frozen.err
-    assert draft(folder).code == 0
 
 
 def test_freezing_records_the_digest_of_what_stands_there(tmp_path: Path) -> None:

@@ -64,10 +64,6 @@ class Run:
 
 
 BODY = "Context:\n- Read `proposal.md`.\n\nPosition:\n- In favour.\n"
-SCOPE = (
-    "Reviewed primary deliverable: `deliverables/adr.md`\n\n"
-    "Review Scope:\n- Primary deliverable completeness\n\n"
-)
 
 
 def test_a_v1_collaboration_from_init_to_completed(tmp_path: Path) -> None:
@@ -109,40 +105,6 @@ def test_a_v1_collaboration_from_init_to_completed(tmp_path: Path) -> None:
     assert run.next("reader") == "stop; collaboration is complete."
     protocol = schema.decode_protocol((run.folder / "protocol.json").read_bytes())
     assert (protocol["currentPhase"], protocol["waitingFor"]) == ("completed", [])
-
-
-def test_a_v2_collaboration_from_init_to_completed(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run", "--primary-deliverable-type", "adr")
-    primary = {"role": "primary"}
-    assert run.next("server").startswith("draft the primary deliverable")
-    early = append(run.folder, "server", "proposal_submitted", 1, doc="proposal.md")
-    assert "requires prior primary deliverable_drafted" in early.err
-    run.say("server", "deliverable_drafted", "deliverables/adr.md", **primary)
-    run.edit("proposal.md", r"^Not written yet\.$", "Push, then poll.")
-    run.say("server", "proposal_submitted", "proposal.md")
-    run.review("reader", SCOPE + BODY)
-    run.review("reviewer", SCOPE + BODY)
-    run.edit("deliverables/adr.md", r"^(## .*)\n", r"\1\n\nSaid in full.\n")
-    run.say("server", "deliverable_revised", "deliverables/adr.md", **primary)
-    run.say("server", "proposal_revised", "proposal.md")
-    run.edit("readiness.md", r"^- \[unresolved\].*$", "- [resolved] Who starts? The server.")
-    run.say("server", "question_classified", "readiness.md")
-    for who in PEOPLE:
-        run.say(who, "decision_accepted", "decisions.md")
-    run.edit("readiness.md", r"^- \[ \]", "- [x]")
-    assert run.next("server").startswith("freeze the primary deliverable with deliverable_frozen")
-    early = append(run.folder, "server", "readiness_passed", run.seq, doc="readiness.md")
-    assert "readiness_passed requires primary deliverable_frozen" in early.err
-    run.edit("deliverables/adr.md", r"^Status: Draft$", "Status: Frozen")
-    run.say("server", "deliverable_frozen", "deliverables/adr.md", **primary)
-    run.say("server", "readiness_passed", "readiness.md")
-    titles = ["Rationale", "Deliverable Receipt", "Accepted Decisions Summary", "Readiness Result",
-              "Assumptions", "Deferred Follow-ups", "Implementation Blockers", "Next Action"]  # fmt: skip
-    run.conclude(titles)
-    unnamed = append(run.folder, "server", "completed", run.seq, doc="conclusion.md")
-    assert "conclusion.md must reference the primary deliverable" in unnamed.err
-    run.conclude(titles, "\nSee `deliverables/adr.md`.\n")
-    run.say("server", "completed", "conclusion.md")
 
 
 def test_next_tells_phase_owner_and_who_is_waited_for(folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.protocols.folder.schema import EVENTS_V1, EVENTS_V2, SCRIPTS
 from tests.protocols.folder.acting import Ran, acp
-from tests.protocols.folder.support import GATES, age, edit, extend, make_v1, make_v2, say
+from tests.protocols.folder.support import GATES, age, edit, extend, make_v1, make_v2
 from tests.protocols.folder.test_prompts import SENTENCES
 
 COMMANDS = {script.name: script.command for script in SCRIPTS}
@@ -94,6 +94,7 @@ class TestAppend:
             ("readiness_check", "server", "completed", 2, "completed must reference conclusion.md"),
             ("passed", "reader", "completed", 2, "completion is reserved for server; got reader"),
             ("passed", "server", "completed", 2, "completed must reference conclusion.md"),
+            ("completed", "reader", "blocked", 2, "blocked is not allowed from phase completed"),
             ("drafting", "ghost", "blocked", 1, "participant 'ghost' is not listed in protocol.json"),
             ("drafting", "server", "proposal_submitted", 9, "reply_to must point to an existing event"),
             ("drafting", "server", "proposal_submitted", None, "reply_to is required after initialized"),
@@ -200,6 +201,7 @@ class TestAppend:
         ("OK --primary-deliverable-type custom --primary-deliverable-file a.md", "custom deliverables require at least one --primary-deliverable-check"),
         ("OK --primary-deliverable-type adr --primary-deliverable-file a.txt", "primary deliverable file must end with .md"),
         ("OK --primary-deliverable-type adr --primary-deliverable-file ../a.md", "primary deliverable file must be relative and must not contain .."),
+        ("OK --primary-deliverable-type adr --deliverables-dir /tmp", "--deliverables-dir must be relative and must not contain .."),
         ("OK --primary-deliverable-type adr --deliverables-dir ../x", "--deliverables-dir must be relative and must not contain .."),
         ("OK --primary-deliverable-type adr --deliverables-mode external", "--repo-root is required when --deliverables-mode external"),
         ("OK --primary-deliverable-type adr --deliverables-mode external --repo-root /tmp", "--repo-root must be relative to the collaboration folder"),
@@ -283,47 +285,10 @@ def test_scripts_name_scripts_and_acp_names_its_commands(script: Run, tmp_path: 
     assert "run acp init --resume" in acp("next", *asked).out
 
 
-class TestWait:
-    def test_ready(self, script: Run, folder: Path) -> None:
-        ran = script(WAIT, "--folder", folder, "--participant", "reader")
-        assert ran.code == 0
-        assert ran.out.startswith("ready: reader is listed in waitingFor\nphase: reviewing\n")
-        say(folder, "reader", "blocked")
-        ran = script(WAIT, "--folder", folder, "--participant", "server")
-        assert ran.code == 0 and ran.out.startswith("ready: phase is blocked\n")
-
-    def test_the_time_is_up(self, script: Run, folder: Path) -> None:
-        given = ("--folder", folder, "--participant", "server")
-        ran = script(WAIT, *given, "--timeout", "0.05", "--interval", "0.01")
-        waiting = "waiting for reader, reviewer after seq 2"
-        assert (ran.code, ran.out) == (1, f"waiting: {waiting}\n")
-        assert ran.err == f"timeout: {waiting}\n"
-
-
-class TestValidate:
-    def test_the_three_verdicts(self, script: Run, tmp_path: Path) -> None:
-        folder = make_v1(tmp_path / "run", "decision_review")
-        ran = script(VALIDATE, "--folder", folder)
-        assert (ran.code, ran.out) == (0, "ACP validation passed\n")
-        extend(folder, "\n- [deferred_nonblocking] Later\n", "readiness.md")
-        ran = script(VALIDATE, "--folder", folder)
-        assert ran.code == 1 and ran.out.splitlines()[:2] == [
-            "ACP validation passed with warnings",
-            "WARNING: deferred_nonblocking readiness items should include a reason",
-        ]
-        (folder / "decisions.md").unlink()
-        ran = script(VALIDATE, "--folder", folder)
-        assert ran.code == 2 and ran.out.splitlines()[:2] == [
-            "ACP validation failed",
-            "ERROR: missing decisions.md",
-        ]
-
-    def test_a_folder_that_cannot_be_checked(
-        self, script: Run, tmp_path: Path, folder: Path
-    ) -> None:
-        ran = script(VALIDATE, "--folder", tmp_path)
-        assert ran.code == 2
-        assert f"ERROR: missing protocol.json in {tmp_path}" in ran.out
-        (folder / "protocol.json").write_text("{")
-        age(folder)
-        assert "ERROR: invalid protocol.json: " in script(VALIDATE, "--folder", folder).out
+def test_a_folder_that_cannot_be_validated(script: Run, tmp_path: Path, folder: Path) -> None:
+    ran = script(VALIDATE, "--folder", tmp_path)
+    assert ran.code == 2
+    assert f"ERROR: missing protocol.json in {tmp_path}" in ran.out
+    (folder / "protocol.json").write_text("{")
+    age(folder)
+    assert "ERROR: invalid protocol.json: " in script(VALIDATE, "--folder", folder).out

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from acp_core.protocols.folder.prompts import next_actions
-from acp_core.protocols.folder.read import current_state
-from acp_core.protocols.folder.read.facts import gather
+from tests.protocols.folder.acting import acp
 from tests.protocols.folder.support import GATES, age, edit, make_v1, make_v2, say
 
 LISTED = "review decisions.md and append decision_accepted only if decisions are explicit."
@@ -45,16 +41,8 @@ SENTENCES = [
 
 
 def told(folder: Path, who: str) -> str:
-    facts = gather(folder)
-    return next_actions.next_action(facts.history.machine, facts, who)
-
-
-@pytest.mark.parametrize(("dialect", "upto", "who", "sentence"), SENTENCES)
-def test_what_a_participant_is_told(
-    tmp_path: Path, dialect: str, upto: str, who: str, sentence: str
-) -> None:
-    make = make_v1 if dialect == "v1" else make_v2
-    assert told(make(tmp_path / "run", upto), who).startswith(sentence)
+    ran = acp("next", "--folder", folder, "--participant", who)
+    return ran.out.splitlines()[-1].removeprefix("next action: ")
 
 
 def test_another_round_is_named_while_revising(tmp_path: Path) -> None:
@@ -124,18 +112,3 @@ def test_blocked_and_empty(tmp_path: Path) -> None:
     (folder / "events.jsonl").write_bytes(b"")
     age(folder)
     assert told(folder, "server").startswith("wait: the log holds no event yet")
-
-
-def test_what_a_turn_is_for(tmp_path: Path) -> None:
-    duties = {
-        "drafting": "submit the proposal",
-        "reviewing": "review the proposal",
-        "revising": "revise the proposal",
-        "decision_review": "classify the open questions",
-        "classified": "accept the decisions",
-        "readiness_check": "pass readiness",
-        "passed": "write the conclusion",
-    }
-    for upto, duty in duties.items():
-        machine = gather(make_v1(tmp_path / upto, upto)).history.machine
-        assert current_state.duty(machine) == duty

@@ -286,38 +286,6 @@ def test_only_a_human_decides(root: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert state(root) == before
 
 
-def test_a_dry_run_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = playing.repository(tmp_path / "lamp")
-
-    def held() -> dict[str, bytes]:
-        found = (p for p in root.rglob("*") if p.is_file() and ".git/" not in str(p))
-        return {str(p): p.read_bytes() for p in found}
-
-    def dry(*words: str) -> str:
-        before = held()
-        capsys.readouterr()
-        assert governed([words[0], str(root), *words[1:], "--dry-run"]) == 0
-        assert held() == before
-        assert governed([words[0], str(root), *words[1:], "--dry-run", "--json"]) == 0
-        assert held() == before
-        return capsys.readouterr().out
-
-    assert "agentxchain.json" in dry("init")
-    line = playing.agent(tmp_path / "bin")
-    assert governed(["init", str(root), "--agent", f"pm={line}"]) == 0
-    assert "ASSIGNMENT.json" in dry("step")
-    assert "Which colour" in dry("talk", "--text", "Which colour?")
-    assert governed(["step", str(root)]) == 0
-    assert "turn_accepted" in dry("accept-turn")
-    assert "turn_rejected" in dry("reject-turn", "--reason", "Dull")
-    assert "operator_escalated" in dry("escalate", "--reason", "Legal")
-    assert governed(["accept-turn", str(root)]) == 0
-    assert "gate_approved" in dry("approve-transition")
-    assert "gate_rejected" in dry("reject", "--comment", "No")
-    assert "objection_status" in dry("objection", "--id", "OBJ-001")
-    dry("recover")
-
-
 @pytest.mark.parametrize("verb", list(COMMANDS.specs))
 def test_bad_input_gets_one_line(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
-from acp_core.model import Snapshot
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.protocols.governed.conduct.taking import take
@@ -92,32 +90,6 @@ async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path, r
         )
     [line] = [x for x in told(root, "decision-ledger.jsonl") if x.get("type") == "gate_approved"]
     assert line["by"]
-
-
-@pytest.mark.slow
-async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path, root: Path) -> None:
-    app = dashboard(tmp_path, root)
-
-    def needs(code: str) -> bool:
-        snapshot: Snapshot | None = app.fleet.snapshots.get(str(root))
-        return snapshot is not None and any(need.code == code for need in snapshot.needs)
-
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened(pilot, app)
-        await until(pilot, lambda: needs("STEP"), "reading")
-        for name, code in (
-            ("step", "STAGED"),
-            ("accept_turn", "GATE"),
-            ("approve_gate", "STEP"),
-        ) * 3:
-            await act(pilot, app, root, name)
-            if state(root)["status"] == "completed":
-                break
-            await until(pilot, lambda code=code: needs(code), code)
-        await until(
-            pilot, lambda: any("completed." in line for line in screen_lines(app)), "the end"
-        )
-    assert json.loads((root / ".agentxchain/state.json").read_text())["status"] == "completed"
 
 
 @pytest.mark.slow

@@ -108,7 +108,6 @@ async def test_what_keeps_workstreams_from_crossing_is_mended_there(tmp_path: Pa
     assert state(root)["status"] == "active" and state(root, "web")["phase"] == "implementation"
 
 
-@pytest.mark.slow
 def takes_keys(pilot: Pilot[Any]) -> bool:
     """Whether the card is on top, and drawn."""
     screen = pilot.app.screen
