@@ -118,11 +118,11 @@ KILLED_AT_THE_START = """
 import os, signal, sys
 from acp_core.protocols.governed.conduct import programs
 from tests.protocols.governed.acting import governed
-begin = programs.spawn.start
+begin = programs.agents_program.start_program
 def start(*given):
     begin(*given)
     os.kill(os.getpid(), signal.SIGKILL)
-programs.spawn.start = start
+programs.agents_program.start_program = start
 governed(["step", sys.argv[1]])
 """
 
