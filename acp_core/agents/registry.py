@@ -223,19 +223,11 @@ def _is_at_work(saved: Saved) -> bool:
     return saved.process.alive() or bool(run and run.ended is None and run.process.alive())
 
 
-def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Stopped]:
-    """Stop several loops at once.
-
-    Args:
-        states: the loops.
-        grace: seconds between asking each and ending it, see `stop`.
-
-    Returns:
-        What came of each, in the same order.
-    """
+def stop_all(states: Iterable[RunnerState]) -> list[Stopped]:
+    """Stop several loops at once; what came of each, in the same order."""
     wanted = list(states)
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # all are asked before one is waited for
-        return list(pool.map(lambda each: stop(each.folder, each.participant, grace=grace), wanted))
+        return list(pool.map(lambda each: stop(each.folder, each.participant), wanted))
 
 
 def _note_stopped(where: LoopDirectory, saved: Saved) -> None:

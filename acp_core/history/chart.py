@@ -102,6 +102,15 @@ class Chart:
     merged: int = 0
     doubt: str = ""
 
+    @property
+    def seconds(self) -> float:
+        """How long it is, for dividing."""
+        return max(1e-6, (self.end - self.start).total_seconds())
+
+    def share_at(self, at: datetime) -> float:
+        """Which share of it a time ends; the nearest edge where it is outside."""
+        return min(1.0, max(0.0, (at - self.start).total_seconds() / self.seconds))
+
 
 def chart(
     lanes: Sequence[Lane], handovers: Iterable[Handover], now: datetime, *, untimed: int = 0
@@ -156,16 +165,13 @@ def _thinned(handovers: Iterable[Handover], start: datetime, cell: timedelta) ->
     return found.values()
 
 
-def of_snapshot(
-    snapshot: Snapshot, turns: Sequence[PastTurn], now: datetime, *, phases: str = "phases"
-) -> Chart | None:
+def of_snapshot(snapshot: Snapshot, turns: Sequence[PastTurn], now: datetime) -> Chart | None:
     """The chart of a collaboration: a lane for its phases, and one for each participant.
 
     Args:
         snapshot: as it was read.
         turns: whose turn it was when.
         now: the present time; where the collaboration is over, its last event takes its place.
-        phases: the name of the first lane.
     """
     over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
     end = now
@@ -182,7 +188,7 @@ def of_snapshot(
     names = list(dict.fromkeys(person.id for person in snapshot.participants))
     names += [name for name in dict.fromkeys(turn.participant for turn in turns)
               if name not in names]  # fmt: skip
-    lanes = [Lane(phases, tuple(bars))]
+    lanes = [Lane("phases", tuple(bars))]
     for name in names:
         own = [turn for turn in turns if turn.participant == name]
         bars = [
@@ -242,7 +248,7 @@ def joined(charts: Sequence[tuple[str, Chart]]) -> Chart | None:
 
 def ticks(drawn: Chart, most: int = TICKS) -> list[datetime]:
     """Times for the scale: whole steps from the start, at most ``most`` of them after it."""
-    whole = max(1e-6, (drawn.end - drawn.start).total_seconds())
+    whole = drawn.seconds
     step = next((each for each in _STEPS if whole / each <= most), whole / most)
     return [drawn.start + timedelta(seconds=step * n) for n in range(int(whole / step) + 1)]
 
@@ -259,6 +265,7 @@ def tick_label(drawn: Chart, at: datetime, utc: bool) -> str:
 _LABELS = 150  # width of the lanes' names, in SVG units
 _RIGHT = 44  # room for half of the last label of the scale
 WIDTH = 960
+_WIDE = WIDTH - _LABELS - _RIGHT  # of that, for the time
 _LANE = 28
 _TOP = 34
 _LEVEL = 34  # height of a number over time
@@ -294,17 +301,16 @@ svg.gantt path.tip { fill: #444; }
 """
 
 
-def across(drawn: Chart, at: datetime, width: int = WIDTH) -> float:
+def across(drawn: Chart, at: datetime) -> float:
     """How far from the left a time is drawn, in SVG units; the nearest edge where it is outside."""
-    return _Scale(drawn, width).x(at)
+    return _LABELS + drawn.share_at(at) * _WIDE
 
 
-def svg(drawn: Chart, *, width: int = WIDTH, utc: bool = False) -> str:
+def svg(drawn: Chart, *, utc: bool = False) -> str:
     """The chart as one ``svg`` element: no script, no link; every label is escaped text.
 
     Args:
-        drawn: What to draw.
-        width: In SVG units; the height follows from the lanes.
+        drawn: What to draw; the height follows from the lanes.
         utc: Show times in UTC rather than in local time.
     """
     lanes = _TOP + _LANE * len(drawn.lanes)
@@ -313,13 +319,12 @@ def svg(drawn: Chart, *, width: int = WIDTH, utc: bool = False) -> str:
     parts = [
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="gantt" width="100%" role="img" '
-            f'viewBox="0 0 {width} {height}" aria-label="Phases and turns over time">'
+            f'viewBox="0 0 {WIDTH} {height}" aria-label="Phases and turns over time">'
         ),
         f"<style>{STYLE}</style>",
     ]
-    place = _Scale(drawn, width)
     for at in ticks(drawn):
-        x = place.x(at)
+        x = across(drawn, at)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{axis}"/>')
         parts.append(
             f'<text class="scale" x="{x:.1f}" y="{_TOP - 14}" text-anchor="middle">'
@@ -328,12 +333,12 @@ def svg(drawn: Chart, *, width: int = WIDTH, utc: bool = False) -> str:
     for row, lane in enumerate(drawn.lanes):
         y = _TOP + _LANE * row
         parts.append(_name(lane.name, y + 17))
-        parts.extend(_bar(bar, place, y, drawn.end) for bar in lane.bars)
-    parts.extend(_arrow(each, place) for each in drawn.handovers)
+        parts.extend(_bar(bar, drawn, y) for bar in lane.bars)
+    parts.extend(_arrow(each, drawn) for each in drawn.handovers)
     for row, level in enumerate(drawn.levels):
-        parts.extend(_level(level, place, lanes + _LEVEL * row, drawn))
+        parts.extend(_level(level, drawn, lanes + _LEVEL * row))
     for row, share in enumerate(drawn.shares):
-        parts.extend(_share(share, width, axis + 10 + _SHARE * row))
+        parts.extend(_share(share, axis + 10 + _SHARE * row))
     parts.append(f'<line class="cursor" display="none" y1="{_TOP - 8}" y2="{axis}"/>')
     parts.append("</svg>")
     return "\n".join(parts)
@@ -343,7 +348,7 @@ def _name(text: str, y: float) -> str:
     return f'<text x="4" y="{y}">{escape(_short(text, 22))}</text>'
 
 
-def _level(level: Level, place: _Scale, y: float, drawn: Chart) -> Iterator[str]:
+def _level(level: Level, drawn: Chart, y: float) -> Iterator[str]:
     """Steps; where nothing is recorded, nothing is drawn."""
     bottom, high = y + _LEVEL - 6, _LEVEL - 12
     most = max(1, level.most)
@@ -352,19 +357,19 @@ def _level(level: Level, place: _Scale, y: float, drawn: Chart) -> Iterator[str]
     if not points:
         return
     ends = [at for at, _ in points[1:]] + [drawn.end]
-    path = f"M{place.x(points[0][0]):.1f} {bottom}"
+    path = f"M{across(drawn, points[0][0]):.1f} {bottom}"
     for (at, number), end in zip(points, ends, strict=True):
         top = bottom - high * number / most
-        path += f"L{place.x(at):.1f} {top:.1f}L{place.x(end):.1f} {top:.1f}"
+        path += f"L{across(drawn, at):.1f} {top:.1f}L{across(drawn, end):.1f} {top:.1f}"
     title = f"{level.name}: {', '.join(str(number) for _, number in points[:50])}"
     kind = "level bad" if level.bad else "level"
     yield f'<path class="{kind}" d="{path}V{bottom}z"><title>{escape(title)}</title></path>'
-    x = place.x(ends[-1]) + 4
+    x = across(drawn, ends[-1]) + 4
     yield f'<text class="scale" x="{x:.1f}" y="{bottom}">{points[-1][1]}</text>'
 
 
-def _share(share: Share, width: int, y: float) -> Iterator[str]:
-    wide = (width - _LABELS - _RIGHT) / 2
+def _share(share: Share, y: float) -> Iterator[str]:
+    wide = _WIDE / 2
     yield _name(share.name, y + 14)
     part = min(1.0, max(0.0, share.share)) * wide
     yield f'<rect class="rest" x="{_LABELS}" y="{y + 3}" width="{wide:.1f}" height="14" rx="3"/>'
@@ -372,10 +377,11 @@ def _share(share: Share, width: int, y: float) -> Iterator[str]:
     yield f'<text class="scale" x="{_LABELS + wide + 8:.1f}" y="{y + 14}">{escape(share.label)}</text>'
 
 
-def _bar(bar: Bar, place: _Scale, y: float, now: datetime) -> str:
-    left, right = place.x(bar.start), place.x(bar.end or now)
+def _bar(bar: Bar, drawn: Chart, y: float) -> str:
+    end = bar.end or drawn.end
+    left, right = across(drawn, bar.start), across(drawn, end)
     kind = "open" if bar.end is None and bar.kind == "turn" else bar.kind
-    lasted = ((bar.end or now) - bar.start).total_seconds()
+    lasted = (end - bar.start).total_seconds()
     title = f"{bar.label}: {format.long_span(lasted)}{'' if bar.end else ' so far'}"
     wide = max(1.5, right - left)
     text = ""
@@ -388,27 +394,14 @@ def _bar(bar: Bar, place: _Scale, y: float, now: datetime) -> str:
     )
 
 
-def _arrow(each: Handover, place: _Scale) -> str:
-    x = place.x(each.at)
+def _arrow(each: Handover, drawn: Chart) -> str:
+    x = across(drawn, each.at)
     y1, y2 = (_TOP + _LANE * row + _LANE / 2 for row in (each.giver, each.taker))
     tip = 5 if y2 > y1 else -5
     return (
         f'<path class="handover" d="M{x:.1f} {y1:.1f}V{y2 - tip:.1f}"/>'
         f'<path class="tip" d="M{x - 3:.1f} {y2 - tip:.1f}h6L{x:.1f} {y2:.1f}z"/>'
     )
-
-
-class _Scale:
-    """Times to places from left to right."""
-
-    def __init__(self, drawn: Chart, width: int) -> None:
-        self._start = drawn.start
-        self._span = max(1e-6, (drawn.end - drawn.start).total_seconds())
-        self._wide = width - _LABELS - _RIGHT
-
-    def x(self, at: datetime) -> float:
-        share = (at - self._start).total_seconds() / self._span
-        return _LABELS + min(1.0, max(0.0, share)) * self._wide
 
 
 def _short(text: str, limit: int) -> str:
@@ -450,11 +443,9 @@ class _Drawing:
         longest = max(map(len, named), default=0)
         self.names = max(_NAMES[0], min(_NAMES[1], width // 4, longest))
         self.wide = width - self.names - 1
-        self.span = max(1e-6, (drawn.end - drawn.start).total_seconds())
 
     def column(self, at: datetime) -> int:
-        share = (at - self.drawn.start).total_seconds() / self.span
-        return round(min(1.0, max(0.0, share)) * (self.wide - 1))
+        return round(self.drawn.share_at(at) * (self.wide - 1))
 
     def lines(self) -> Iterator[tuple[Piece, ...]]:
         drawn = self.drawn
@@ -505,13 +496,8 @@ class _Drawing:
             style = "open" if bar.end is None and bar.kind == "turn" else bar.kind
             signs[first : last + 1] = text
             styles[first : last + 1] = [style] * len(text)
-        pieces: list[Piece] = []
-        for sign, style in zip(signs, styles, strict=True):
-            if pieces and pieces[-1][1] == style:
-                pieces[-1] = (pieces[-1][0] + sign, style)
-            else:
-                pieces.append((sign, style))
-        return pieces
+        seen = groupby(zip(signs, styles, strict=True), key=lambda each: each[1])
+        return [("".join(sign for sign, _ in each), style) for style, each in seen]
 
     def _bar(self, bar: Bar, wide: int) -> list[str]:
         """As many signs as columns, the label's beginning among them where there is room."""
@@ -546,7 +532,7 @@ class _Drawing:
         text = ""
         for column in range(self.wide - 5):
             share = column / max(1, self.wide - 1)
-            moment = self.drawn.start + timedelta(seconds=share * self.span)
+            moment = self.drawn.start + timedelta(seconds=share * self.drawn.seconds)
             number = level.at(moment)
             if number is None:
                 text += _UNKNOWN

@@ -113,26 +113,23 @@ def _nudge(order: Order) -> Outcome:
     action = bind_nudge(About(order.folder), utc_now())
     message = f"Message from {order.by}, on another machine:\n{clean(order.text)}"
     given = {"participant": safe_id(order.participant), "message": message}
-    outcome = action.perform(given)
-    if outcome.state is OutcomeState.REQUESTED:  # the loop reads it: all that can be done is done
-        return Outcome(OutcomeState.DONE, outcome.sentence)
-    return outcome
+    return _handed_on(action.perform(given))
 
 
 def _act(order: Order) -> Outcome:
     """Do a person's act on what this host conducts."""
+    return _handed_on(act_for_host(order.folder, order.participant, order.text, order.by))
 
-    outcome = act_for_host(order.folder, order.participant, order.text, order.by)
-    if (
-        outcome.state is OutcomeState.REQUESTED
-    ):  # whoever conducts picks it up: all that can be done is done
+
+def _handed_on(outcome: Outcome) -> Outcome:
+    """What a loop, or whoever conducts, picks up is done here: nothing more can be."""
+    if outcome.state is OutcomeState.REQUESTED:
         return Outcome(OutcomeState.DONE, outcome.sentence)
     return outcome
 
 
 def _permit(order: Order) -> Outcome:
     """Answer an agent that waits for permission here."""
-
     return answer_for_host(order.folder, order.verb == ALLOW, order.text, order.by)
 
 

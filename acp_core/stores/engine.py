@@ -4,8 +4,7 @@ A store holds collaborations. Of each it keeps the log, byte for byte, the docum
 which participant (leases), which hosts take part, and what they ask of each other. All changes of
 one collaboration follow one another: each is made under a `Tip`, and refused where the
 collaboration has moved on meanwhile. Whatever was read under that tip, a lease for instance, is
-therefore still so when the change is in. `FAULT_POINTS` are the steps of publishing and of writing
-what was read where a kill makes a difference: tests fail there, in processes of their own.
+therefore still so when the change is in.
 
 All calls block. An engine is used by one thread at a time. Standard library only.
 """
@@ -310,14 +309,16 @@ class Engine(Protocol):
         """End what runs for this engine; it is not used any more."""
         ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self.close()
 
 
 _LONGEST = 500
@@ -426,22 +427,13 @@ class Listing(Protocol):
         ...
 
 
-FAULT_POINTS = (
-    "before pending",
-    "before publish",
-    "after publish",
-    "before document",
-    "before log",
-    "before protocol",
-    "before base",
-    "after base",
-)
-"""Every step by name: before the key is kept, before and after the store is asked, then before each
-kind of local file; an engine may name more, beginning with its own name."""
-
-
 class FaultPoints:
-    """Who is called at each step; nobody, unless a test says so."""
+    """Who is called at each step of publishing, and of writing what was read, where a kill makes a difference.
+
+    Nobody is, unless a test says so. The steps are: before the key is kept (``before pending``), before
+    and after the store is asked (``publish``), then before each kind of local file (``document``,
+    ``log``, ``protocol``, ``base``); an engine may name more, beginning with its own name.
+    """
 
     def __init__(self) -> None:
         self.listener: Callable[[str], object] | None = None

@@ -22,8 +22,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from acp_core.model.text import clean_line
 from acp_core.stores import git_objects
@@ -36,6 +35,7 @@ from acp_core.stores.engine import (
     Asked,
     Change,
     Commit,
+    Engine,
     Heard,
     HostState,
     Lease,
@@ -64,7 +64,7 @@ LEASES = ".acp/leases/"
 _LOOK, _SLOW_LOOK = 1.0, 5.0  # seconds between two looks; over ssh that is not kept open
 
 
-class GitEngine:
+class GitEngine(Engine):
     """A collaboration in a git repository; see `acp_core.stores.engine.Engine`."""
 
     def __init__(self, address: Address) -> None:
@@ -148,17 +148,6 @@ class GitEngine:
 
     def close(self) -> None:
         """Nothing runs for this engine between its calls."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _fetch(self, fresh: bool) -> str:
         """The commit at which the collaboration stands, with its objects.

@@ -62,7 +62,7 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
     from acp_core.protocols.folder import schema
     from acp_core.protocols.folder.schema import documents
     from acp_core.protocols.governed import schema as governed
-    from acp_core.protocols.wire.schema import untrusted_json
+    from acp_core.protocols.wire.schema import basics
     from acp_core.protocols.wire.schema.basics import WireError
     from acp_core.protocols.workspaces import schema as workspaces_schema
 
@@ -79,7 +79,7 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
 
     def wire(data: bytes) -> None:
         with contextlib.suppress(WireError):
-            untrusted_json.decode_object(data)
+            basics.decode_object(data)
 
     def protocol(data: bytes) -> None:
         with contextlib.suppress(ValueError):

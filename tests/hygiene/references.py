@@ -1,4 +1,4 @@
-"""The pages of docs that are made from the program: commands, keys, codes, and the manual page.
+"""The pages of docs that are made from the program: commands, keys, codes, settings, and the manual page.
 
 `python -m tests.hygiene.references` writes them all.
 """
@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.hygiene import codes_page, commands_page, keys_page, man_page
+from tests.hygiene import codes_page, commands_page, keys_page, man_page, settings_page
 
 PAGES: dict[Path, Callable[[], str]] = {
     codes_page.PAGE: codes_page.page,
     commands_page.PAGE: commands_page.page,
     keys_page.PAGE: keys_page.page,
     man_page.PAGE: man_page.page,
+    settings_page.PAGE: settings_page.page,
 }
 """Each page with what makes its text."""
 

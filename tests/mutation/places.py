@@ -10,7 +10,7 @@ ROOMS = (
     "acp_core/protocols/*/write/**/*.py", "acp_core/protocols/kit/guard.py",
     "acp_core/protocols/folder/read/checkpoint.py",
     "acp_core/protocols/wire/write.py", "acp_core/protocols/wire/serving/http.py",
-    "acp_core/protocols/wire/network/links.py", "acp_core/protocols/wire/network/trust.py",
+    "acp_core/protocols/wire/network/links.py", "acp_core/protocols/wire/network/client.py",
 )  # fmt: skip
 """The files of which a sample of changes is made."""
 

@@ -20,8 +20,7 @@ from acp_core.protocols.kit import tools
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.tools import LONGEST, Seat
 from acp_core.protocols.registry import Protocol, load
-from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
-from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
+from acp_core.protocols.workspaces.conduct.agent import AgentAttempt, Synthesis
 from tests.cli.support import Acp
 
 EVERYWHERE = {"next", "read", "validate", "ask_human"}

@@ -343,8 +343,6 @@ def _reason(error: agent_client.RequestError) -> str:
 
 _OPENING = 60.0  # seconds for a session to begin or to go on
 
-_CANCEL = 5.0  # seconds for a cancelled turn to be answered
-
 _STEER = 10.0
 
 

@@ -87,7 +87,7 @@ def _damaged(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
 
 
 def _decisions(cycle: Cycle) -> Iterator[Cause]:
-    for number, each in enumerate(state.decisions(cycle), 1):
+    for number, each in enumerate(cycle.state.open_decisions, 1):
         id, said = each.id, each.description
         offered = [f"{n}. {option}" for n, option in enumerate(each.options, 1)]
         code = "E8" if each.kind == "limit" else "E7"
@@ -137,7 +137,7 @@ def _blockers(cycle: Cycle) -> Iterator[Cause]:
 
 def _failed(cycle: Cycle) -> Iterator[Cause]:
     """An agent's run came to nothing, and nobody was asked what to do."""
-    asked = {each.agent for each in state.decisions(cycle)}
+    asked = {each.agent for each in cycle.state.open_decisions}
     for name in AGENTS:
         if state.agent_status(cycle, name) != "failed" or name in asked:
             continue
@@ -185,7 +185,7 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
     """It is said to be completed, and its files show otherwise."""
     found = state.tests(cycle)
     failing, unproven = bool(found.failed), state.verdict(cycle) == state.UNPROVEN
-    if state.accepted(cycle) or state.decisions(cycle) or not (failing or unproven):
+    if state.accepted(cycle) or cycle.state.open_decisions or not (failing or unproven):
         return
     need = "failures" if failing else "unproven"
     several = "test fails" if found.failed == 1 else "tests fail"
@@ -214,7 +214,7 @@ def _limit(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
     through = all(state.agent_status(cycle, name) == "completed" for name in AGENTS)
     if limit is None or cycle.iteration < limit or not found.failed or not through:
         return
-    if state.decisions(cycle) or not case.clock.over(cycle.last_write, _patience(case)):
+    if cycle.state.open_decisions or not case.clock.over(cycle.last_write, _patience(case)):
         return
     yield _cause(
         cycle,
@@ -233,7 +233,7 @@ def _limit(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
 def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cause]:
     """Nobody conducts it: it was never begun, its orchestrator ended, or nobody writes any more."""
     if not state.is_to_be_conducted(cycle):
-        if cycle.status == "paused" and not state.decisions(cycle):
+        if cycle.status == "paused" and not cycle.state.open_decisions:
             yield _paused(cycle)
         return
     others = (PAUSE_ACT, STOP_ACT) if cycle.status == "running" else (STOP_ACT,)
@@ -318,7 +318,7 @@ def _nobody_asked(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
     """An agent waits, nobody is at work, and nobody was asked what it waits for."""
     if cycle.status != "running" or state.running(cycle):
         return
-    if state.decisions(cycle) or state.for_a_person(cycle):
+    if cycle.state.open_decisions or state.for_a_person(cycle):
         return
     unsent = any(each.waits for each in cycle.state.feedback)
     if unsent or not case.clock.over(cycle.last_write, _patience(case)):

@@ -57,11 +57,11 @@ def _facts(cycle: Cycle, root: str) -> Object:
         "agents": {name: state.agent_status(cycle, name) for name in schema.AGENTS},
         "decisions": [
             {"id": each.id, "description": each.description, "options": [*each.options]}
-            for each in state.decisions(cycle)
+            for each in cycle.state.open_decisions
         ],
         "blockers": [
             {"id": each.id, "description": each.description, "routed_to": each.routed_to}
-            for each in state.blockers(cycle)
+            for each in cycle.state.open_blockers
         ],
         "requested": [each.action for each in cycle.state.open_requests],
     }
@@ -108,13 +108,13 @@ def _agents(cycle: Cycle, conducted: bool) -> Iterator[str]:
 def _waiting(cycle: Cycle) -> Iterator[str]:
     """What waits for a person, and what was asked for and nobody picked up."""
     asked_already = set()
-    for each in state.decisions(cycle):
+    for each in cycle.state.open_decisions:
         asked_already.add(each.description)
         yield f"decide {each.id}: {each.description}"
         for number, option in enumerate(each.options, 1):
             yield f"    {number}. {option}"
         yield f"    run: acp cycle decide {each.id} {_how_answered(each)}"
-    for blocker in state.blockers(cycle):
+    for blocker in cycle.state.open_blockers:
         if blocker.description in asked_already:
             continue
         asked = f" (sent to {blocker.routed_to})" if blocker.routed_to else ""

@@ -19,7 +19,6 @@ from acp_core.protocols.cycle.schema import (
     STATUSES,
     Blocker,
     Cycle,
-    Decision,
     Feedback,
     Object,
     Task,
@@ -95,16 +94,6 @@ def current(cycle: Cycle) -> str:
     return undone[0] if undone else AGENTS[-1]
 
 
-def decisions(cycle: Cycle) -> list[Decision]:
-    """The decisions that nobody has made yet."""
-    return cycle.state.open_decisions
-
-
-def blockers(cycle: Cycle) -> list[Blocker]:
-    """The blockers that are open."""
-    return cycle.state.open_blockers
-
-
 class Reported(NamedTuple):
     """Something that blocks an agent, told outside of the state."""
 
@@ -142,10 +131,10 @@ def for_a_person(cycle: Cycle) -> list[Blocker]:
     Not those that an agent was asked about while the cycle goes on, nor those that a pending
     decision is about: that is the same need.
     """
-    asked = {each.blocker for each in decisions(cycle)}
+    asked = {each.blocker for each in cycle.state.open_decisions}
     return [
         each
-        for each in blockers(cycle)
+        for each in cycle.state.open_blockers
         if each.id not in asked - {""}
         and not (cycle.status == "running" and each.routed_to in AGENTS)
     ]
@@ -275,7 +264,7 @@ def verdict(cycle: Cycle) -> str:
     if not cycle.value:
         return UNREADABLE
     found, ended = tests(cycle), cycle.status in ("completed", "failed")
-    if decisions(cycle):
+    if cycle.state.open_decisions:
         return UNDECIDED
     if for_a_person(cycle) and (ended or not running(cycle)):
         return BLOCKED

@@ -17,6 +17,7 @@ UNSEEN_TEXT = (
     "Agents read text that is invisible to people, and may follow it as an instruction.",
     "Remove these characters, and find out who wrote them.",
 )
+
 """Explanation and remedy of text that people cannot see."""
 
 
@@ -143,3 +144,11 @@ def _read(look: _Scan, data: bytes, file: TrackedFile) -> _Scan:
         lines=look.lines + read.count(b"\n"),
         unseen=look.unseen.then(found),
     )
+
+
+def verdict_of(findings: Iterable[Finding]) -> Verdict:
+    """What the findings mean for the whole."""
+    severities = {finding.severity for finding in findings}
+    if Severity.ERROR in severities:
+        return Verdict.INVALID
+    return Verdict.WARNINGS if Severity.WARNING in severities else Verdict.VALID

@@ -26,19 +26,21 @@ from acp_core.protocols.kit.owner_inputs import open_to_others
 from acp_core.protocols.kit.wording import reason
 from acp_core.protocols.wire import write as wire_write
 from acp_core.protocols.wire.conduct.agent import Agent
-from acp_core.protocols.wire.read import folder_elsewhere, store
+from acp_core.protocols.wire.read import elsewhere, store
 from acp_core.protocols.wire.schema.basics import (
     MESSAGE,
     Code,
     Json,
     TaskState,
     WireError,
+    encode,
+    fields_of,
     invalid,
     now_text,
+    objects,
     time_text,
 )
 from acp_core.protocols.wire.schema.bodies import data_part, text_part
-from acp_core.protocols.wire.schema.untrusted_json import encode, fields_of, objects
 from acp_core.protocols.wire.serving.http import Call, Endpoint, Param, answer
 from acp_core.protocols.wire.write import Retention, Tx
 
@@ -244,11 +246,11 @@ class Feed:
                 f"evt_{_mark(event)}",
                 event.actor,
                 time_text(event.at) if event.at else now_text(),
-                [said, data_part({"event": folder_elsewhere.event_json(event)})],
+                [said, data_part({"event": elsewhere.event_json(event)})],
             )
 
     def _write_text(self, tx: Tx, document: Document, text: DocumentText) -> None:
-        content = folder_elsewhere.document_json(document, text)
+        content = elsewhere.document_json(document, text)
         id = f"doc_{_short(f'{document.id} {document.version}')}"
         at = time_text(document.changed) if document.changed else now_text()
         self._message(tx, id, self._agent.config.name, at, [data_part({"document": content})])
@@ -272,7 +274,7 @@ class Feed:
             "phase": shown.phase,
             "round": shown.round,
             "headline": shown.headline,
-            "waiting": [folder_elsewhere.plain(turn) for turn in shown.turns],
+            "waiting": [elsewhere.plain(turn) for turn in shown.turns],
             "needs": [need.text for need in shown.needs],
             "events": len(shown.events),
             "documents": {each.id: each.version for each in shown.documents},
@@ -450,7 +452,7 @@ def perform(action: Action | None, asked: Asked, folder: str) -> Done:
     if preview.refused:
         raise Refused(preview.refused)
     if asked.dry_run:
-        told = folder_elsewhere.preview_json(preview, folder)
+        told = elsewhere.preview_json(preview, folder)
         changes = [f"{each['verb']} {each['path']}" for each in told["changes"]]
         return Done(state="preview", sentence=preview.sentence, changes=changes, preview=told)
     outcome = action.perform(inputs)
@@ -479,7 +481,7 @@ async def get_snapshot(call: Call) -> ASGIApp:
     """``GET /bridge/snapshot``: everything that is shown of the folder, now."""
     have, digest = call.count("have"), call.text("digest") or ""
     shown = _bridge(call).snapshot
-    return answer(await asyncio.to_thread(folder_elsewhere.snapshot_json, shown, have, digest))
+    return answer(await asyncio.to_thread(elsewhere.snapshot_json, shown, have, digest))
 
 
 async def get_document(call: Call) -> ASGIApp:
@@ -492,7 +494,7 @@ async def get_document(call: Call) -> ASGIApp:
         text = await bridge.watched.call(lambda opened: opened.load(about.id))
     except KeyError:
         raise WireError(Code.NOT_FOUND, "the document no longer exists") from None
-    return answer(folder_elsewhere.document_json(about, text))
+    return answer(elsewhere.document_json(about, text))
 
 
 async def get_event(call: Call) -> ASGIApp:

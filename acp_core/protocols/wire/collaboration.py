@@ -121,24 +121,18 @@ class AgentFolder(Collaboration):
         """What its tasks wait for, read now; see `Collaboration.cards`."""
         if missing():
             return ()
-        from acp_core.protocols.wire.matters import cards
-
         try:
-            return cards(self._source.read())
+            return matters.cards(self._source.read())
         except CannotRead:  # nothing can be answered before that is mended
             return ()
 
     def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """See `Collaboration.causes`."""
-        from acp_core.protocols.wire.matters import causes
-
-        return tuple(causes(self._reading, case)) if self._reading else ()
+        return tuple(matters.causes(self._reading, case)) if self._reading else ()
 
     def story(self) -> Story:
         """See `Collaboration.story`."""
-        from acp_core.protocols.wire.view import story
-
-        return story(self._reading) if self._reading else Story()
+        return view.story(self._reading) if self._reading else Story()
 
     def past_log(self) -> PastLog | None:
         """Its log; see `Collaboration.past_log`."""
@@ -285,9 +279,7 @@ class RemoteAgent(Collaboration):
         """What its tasks wait for, as known by now; a bridge tells none. See `Collaboration.cards`."""
         if missing() or self._following.elsewhere is not None:
             return ()
-        from acp_core.protocols.wire.matters import cards
-
-        return cards(self._following.reading())
+        return matters.cards(self._following.reading())
 
     def _shown_reading(self) -> Reading:
         """What the latest Snapshot was made of, so that offers fit what is said with it.
@@ -299,13 +291,11 @@ class RemoteAgent(Collaboration):
 
     def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """See `Collaboration.causes`."""
-        from acp_core.protocols.wire.matters import causes, unreachable
-
         if self._told is not None:
             away = self._reading is not None and self._reading.reach is None
-            found = unreachable(self._reading, case) if self._reading and away else ()
+            found = matters.unreachable(self._reading, case) if self._reading and away else ()
             return (*found, *self._told.causes)
-        return tuple(causes(self._reading, case)) if self._reading else ()
+        return tuple(matters.causes(self._reading, case)) if self._reading else ()
 
     def story(self) -> Story:
         """See `Collaboration.story`; of a folder elsewhere, nothing is told."""
@@ -379,11 +369,9 @@ class RecordedAgent(Collaboration):
 
     def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """See `Collaboration.causes`."""
-        from acp_core.protocols.wire.matters import causes
-
         if self._shown is None or self._shown.then:
             return ()
-        return tuple(causes(self._shown, case))
+        return tuple(matters.causes(self._shown, case))
 
     def story(self) -> Story:
         """See `Collaboration.story`."""

@@ -13,11 +13,17 @@ from acp_core.model.past import PastLog
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reading, seconds
 from acp_core.protocols.wire.read.known import BYTES, ENTRY, FILE, PEER, SCHEMA, TASK, Known
-from acp_core.protocols.wire.schema import untrusted_json
-from acp_core.protocols.wire.schema.basics import MAX_DEPTH, Json, LogEntry, time_of
+from acp_core.protocols.wire.schema import basics
+from acp_core.protocols.wire.schema.basics import (
+    MAX_DEPTH,
+    Json,
+    LogEntry,
+    encode,
+    time_of,
+    too_deep,
+)
 from acp_core.protocols.wire.schema.bodies import shown_text, text_part
 from acp_core.protocols.wire.schema.observed import PeerSeen, Task
-from acp_core.protocols.wire.schema.untrusted_json import encode, too_deep
 
 NEAR = 1.0  # seconds around an entry within which the agent that wrote it ran
 
@@ -181,7 +187,7 @@ class _History:
 
 def _state_before(task: Task, since: datetime) -> Json:
     """The last state that a task says it was in before a time; nothing where it says none."""
-    steps = untrusted_json.read_as(_History, task.raw).history
+    steps = basics.read_as(_History, task.raw).history
     past = [step for step in steps if _earlier(step.at, since)]
     return {"status": past[-1].status, "updated_at": past[-1].at} if past else {}
 

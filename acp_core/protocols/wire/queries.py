@@ -18,7 +18,7 @@ from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.network import agent_directory
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface, need_libraries
-from acp_core.protocols.wire.schema import observed, untrusted_json
+from acp_core.protocols.wire.schema import basics, observed
 from acp_core.protocols.wire.schema.basics import SCHEMA
 from acp_core.protocols.wire.schema.bodies import shown_text
 from acp_core.protocols.wire.schema.observed import Content, PeerReport, People, Task
@@ -48,10 +48,10 @@ def ask(
     """
 
     need_libraries()
-    from acp_core.protocols.wire.network import trust
+    from acp_core.protocols.wire.network import client as network_client
     from acp_core.protocols.wire.network.client import AgentError, Client
 
-    trust.also(values.ca)
+    network_client.also(values.ca)
 
     async def asked() -> T:
         async with Client(values.agent, _token(values)) as client:
@@ -125,7 +125,7 @@ def tasks(values: Values) -> Answer:
 
 
 def _task_line(task: Object) -> str:
-    known = untrusted_json.read_as(Task, task)
+    known = basics.read_as(Task, task)
     return _line(f"{known.id}  {known.status}  {known.input.text}")
 
 
@@ -136,7 +136,7 @@ def peers(values: Values) -> Answer:
 
 
 def _peer_line(peer: Object) -> str:
-    known = untrusted_json.read_as(PeerReport, peer)
+    known = basics.read_as(PeerReport, peer)
     here = "connected" if known.connected else f"away {known.trouble}".rstrip()
     counts = f"{known.sent} sent, {known.received} received, {known.queued} wait"
     return _line(f"{known.id}  {known.name}  {here}  {counts}")
@@ -187,7 +187,7 @@ def _summary(data: Object) -> str:
         missing = f" ({unsigned})" if (unsigned := observed.unsigned(data)) else ""
         return f"{observed.sender(data, People()).words}: {shown_text(data['parts'])}{missing}"
     if data.get("artifact") is not None:
-        return f"{data.get('task_id')}: {untrusted_json.read_as(Content, data['artifact']).text}"
+        return f"{data.get('task_id')}: {basics.read_as(Content, data['artifact']).text}"
     names = ("task_id", "name", "state", "event", "error", "agent")
     return " ".join(str(data[name]) for name in names if data.get(name))
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from acp_core.files.unseen import Unseen
-from acp_core.model import Finding, Severity, Verdict
+from acp_core.model import Finding, Severity
 from acp_core.model.text import clean_line, clean_name, unseen
 from acp_core.protocols.kit.findings import UNSEEN_TEXT
 from acp_core.protocols.wire.read import folder
@@ -90,14 +90,6 @@ RULES = {
 def check(reading: Reading) -> tuple[Finding, ...]:
     """The findings of a reading: of messages in their order, then of tasks."""
     return tuple(_bounded([*_messages(reading), *_tasks(reading.tasks)]))
-
-
-def verdict(findings: Iterable[Finding]) -> Verdict:
-    """What the findings mean for the whole."""
-    severities = {finding.severity for finding in findings}
-    if Severity.ERROR in severities:
-        return Verdict.INVALID
-    return Verdict.WARNINGS if Severity.WARNING in severities else Verdict.VALID
 
 
 def _messages(reading: Reading) -> Iterator[Finding]:

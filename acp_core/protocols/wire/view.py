@@ -28,6 +28,7 @@ from acp_core.model import (
 from acp_core.model.format import dated, exact
 from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, clean_name
+from acp_core.protocols.kit import findings as kit_findings
 from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import (
@@ -44,11 +45,19 @@ from acp_core.protocols.wire.read.folder import (
     signature_problem,
     signature_state,
 )
-from acp_core.protocols.wire.schema import observed, untrusted_json
-from acp_core.protocols.wire.schema.basics import ANSWER, CANCEL, TERMINAL, Json, LogEntry, time_of
+from acp_core.protocols.wire.schema import basics, observed
+from acp_core.protocols.wire.schema.basics import (
+    ANSWER,
+    CANCEL,
+    TERMINAL,
+    Json,
+    LogEntry,
+    fields_of,
+    objects,
+    time_of,
+)
 from acp_core.protocols.wire.schema.bodies import in_line, shown_text
 from acp_core.protocols.wire.schema.observed import Content, PeerSeen, People, Sender, Task
-from acp_core.protocols.wire.schema.untrusted_json import fields_of, objects
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.read.folder import Placed
@@ -90,7 +99,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         next_actions=_next(turns),
         events=told,
         findings=findings,
-        verdict=Verdict.UNKNOWN if _unheard(reading) else rules.verdict(findings),
+        verdict=Verdict.UNKNOWN if _unheard(reading) else kit_findings.verdict_of(findings),
         needs=needs,
         panels=panels(reading, names),
         outcome=("artifacts", "tasks"),
@@ -563,7 +572,7 @@ def _described(
         actor = peer if theirs and peer else own
         return f"task {state}", _STATES.get(state, Tone.OTHER), actor, words
     if entry.kind == "acp.artifact":
-        artifact = untrusted_json.read_as(Content, body.get("artifact"))
+        artifact = basics.read_as(Content, body.get("artifact"))
         return "artifact", Tone.ACCEPT, peer or own, f"{artifact.text} [{subject}]"
     if entry.kind == "acp.peer":
         what = str(body.get("event"))

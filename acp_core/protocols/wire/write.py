@@ -46,13 +46,13 @@ from acp_core.protocols.wire.schema.basics import (
     LogEntry,
     TaskState,
     WireError,
+    encode,
     invalid,
     new_id,
     now_text,
 )
 from acp_core.protocols.wire.schema.bodies import check_parts, data_part, text_part
 from acp_core.protocols.wire.schema.bodies import text as text_field
-from acp_core.protocols.wire.schema.untrusted_json import encode
 
 T = TypeVar("T")
 

@@ -19,13 +19,11 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
 from acp_core.protocols.kit.snapshots import steadily, with_parts_of
-from acp_core.protocols.workspaces import matters, schema, state
+from acp_core.protocols.workspaces import matters, schema, state, view
 from acp_core.protocols.workspaces.past import tracked_files
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.rules import UNSEEN
 from acp_core.protocols.workspaces.schema import Run
-from acp_core.protocols.workspaces.view import build
-from acp_core.protocols.workspaces.write import step
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
@@ -57,7 +55,7 @@ class Workspaces(Collaboration):
         """Read the folder again; see `Collaboration.refresh`."""
         files = scan.listed(self._root)
         claimed = tuple(claims.listed(self._root, "loops"))
-        signature = files, scan.folders(self._root), step.disk_problem(self._root), claimed
+        signature = files, scan.folders(self._root), matters.disk_problem(self._root), claimed
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         doubt, self._doubt = self._doubt, any(just_changed(f.changed.timestamp()) for f in files)
@@ -75,7 +73,7 @@ class Workspaces(Collaboration):
         again = recheck(run)
         if others:  # no file changes when one is killed
             again = min(again or now + _LOOK_AGAIN, now + _LOOK_AGAIN)
-        made = build.snapshot(run, self.key, again, (*found, *others))
+        made = view.snapshot(run, self.key, again, (*found, *others))
         made = self._unseen.added(made, self.tracked_files())
         self._last = with_parts_of(last, made) if last and doubt else made
         return self._last
@@ -129,13 +127,11 @@ class Workspaces(Collaboration):
 
     def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
         """Why the run does not go on; see `Collaboration.causes`."""
-        from acp_core.protocols.workspaces.matters import causes  # only diagnoses need it
-
-        return tuple(causes(self._run, case)) if self._run else ()
+        return tuple(matters.causes(self._run, case)) if self._run else ()
 
     def story(self) -> Story:
         """Who worked how long; see `Collaboration.story`."""
-        from acp_core.protocols.workspaces.view.timeline import story  # only reports need it
+        from acp_core.protocols.workspaces.view import story  # only reports need it
 
         return story(self._run) if self._run else Story()
 

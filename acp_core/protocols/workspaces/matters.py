@@ -21,11 +21,11 @@ from acp_core.model import Cause, Need, Severity, format
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
 from acp_core.model.snapshot import Obstacle
-from acp_core.model.text import clean_line, clean_name
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
-from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.read import manifest
+from acp_core.protocols.workspaces import rules, schema, state
+from acp_core.protocols.workspaces.read import manifest, scan
 from acp_core.protocols.workspaces.read.manifest import (
     is_manifest_lost,
     journal_fault,
@@ -62,21 +62,18 @@ def causes(run: Run, case: DiagnosisContext) -> Iterator[Cause]:
     if not any(each.wanted for each in case.snapshot.obstacles):
         yield from _left_behind(run)
     needs = {(need.code, need.participant): need for need in case.snapshot.needs}
-    for agent in run.agents:
-        need = needs.get((state.OVERWRITTEN, display_name(agent)))
-        if need is not None:
-            yield _cause_of_overwriting(run, agent, need)
-    for agent in run.agents:
-        need = needs.get(("inconsistent", display_name(agent)))
-        if need is not None:
-            yield _cause_of_contradiction(run, case, agent, need)
-    for agent in run.agents:
-        need = needs.get(("undecided", display_name(agent)))
-        if need is not None:
-            yield _cause_of_indecision(run, case, agent, need)
+    for code, make in (
+        (state.OVERWRITTEN, _cause_of_overwriting),
+        ("inconsistent", _cause_of_contradiction),
+        ("undecided", _cause_of_indecision),
+    ):
+        for agent in run.agents:
+            need = needs.get((code, agent.shown))
+            if need is not None:
+                yield make(run, case, agent, need)
     for agent in run.agents:
         lost = _unwatched(run, case, agent)
-        need = needs.get(("stalled", display_name(agent)))
+        need = needs.get(("stalled", agent.shown))
         if lost is not None:
             yield lost
         elif need is not None:
@@ -111,19 +108,19 @@ def _judged(agent: Agent, run: Run) -> tuple[str, ...]:
     return (RERUN_ACT, TRIAGE_ACT) if named and known else (TRIAGE_ACT,)
 
 
-def _cause_of_overwriting(run: Run, agent: Agent, need: Need) -> Cause:
+def _cause_of_overwriting(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
     """Another agent wrote into its workspace: its result is not what it wrote."""
     done = state.trespasses_on(agent, run.trespasses)
     who = state.trespassers(done)
     return Cause(
         "E50",
         need.text,
-        advice=f"check what is left of the work of {display_name(agent)}: put back what was changed and accept "
-        f"it, or rerun {display_name(agent)}; name in the next prompt of {who} where it may write",
+        advice=f"check what is left of the work of {agent.shown}: put back what was changed and accept "
+        f"it, or rerun {agent.shown}; name in the next prompt of {who} where it may write",
         evidence=tuple(clean_line(each.how) for each in done),
         certain=any(each.certain for each in done),
         remedy=_judged(agent, run)[0],
-        given=(("agent", display_name(agent)),),
+        given=(("agent", agent.shown),),
         others=_judged(agent, run)[1:],
         participant=clean_line(done[0].by, 200),
         since=max(each.file.changed for each in done),
@@ -134,25 +131,20 @@ def _cause_of_overwriting(run: Run, agent: Agent, need: Need) -> Cause:
 
 def _cause_of_contradiction(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
     """Its status, its return and its files do not agree."""
-    own = clean_line(f"{run.base.name}/{agent.name}/")
-    back = clean_line(agent.returned.file.name) if agent.returned else "-"
     about = [
         finding
         for finding in case.snapshot.findings
-        if finding.severity is Severity.ERROR
-        and ((finding.document or "").startswith(own) or finding.document == back)
+        if finding.severity is Severity.ERROR and rules.is_about(finding, agent, run)
     ]
     return Cause(
         "E51",
-        need.text
-        if is_unreadable(agent)
-        else f"the status and files of {display_name(agent)} disagree",
+        need.text if is_unreadable(agent) else f"the status and files of {agent.shown} disagree",
         advice="check its files, then rerun it or decide on it",
         evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
         remedy=_judged(agent, run)[0],
-        given=(("agent", display_name(agent)),),
+        given=(("agent", agent.shown),),
         others=_judged(agent, run)[1:],
-        participant=display_name(agent),
+        participant=agent.shown,
         since=agent.last_write,
         key=need.key,
         document=about[0].document if about else _status_name(agent),
@@ -161,11 +153,11 @@ def _cause_of_contradiction(run: Run, case: DiagnosisContext, agent: Agent, need
 
 def _cause_of_indecision(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
     """A partial, a failure or no result holds the integration up until somebody decides."""
-    how, name = state.ending(agent, run), display_name(agent)
+    how, name = state.ending(agent, run), agent.shown
     missing = how == schema.MISSING
     said = clean_line(why(agent, run))
     evidence = [f"reported reason: {said}" if not missing else f"program: {said}"] if said else []
-    evidence += [f"{display_name(each)} is waiting for this result" for each in _behind(run, agent)]
+    evidence += [f"{each.shown} is waiting for this result" for each in _behind(run, agent)]
     if missing:
         evidence += _last_lines(case.loop(name))
     elif agent.status:
@@ -196,14 +188,14 @@ _CHOICES = {
 
 def _unwatched(run: Run, case: DiagnosisContext, agent: Agent) -> Cause | None:
     """Whoever watched its program was killed: its end would not be seen, and nobody goes on."""
-    loop = case.loop(display_name(agent))
+    loop = case.loop(agent.shown)
     dispatched = agent.plan.is_dispatched and not agent.is_over
     if loop is None or not dispatched or not loop.died or agent.decision:
         return None
     alive = loop.program_alive
     return Cause(
         "E55",
-        f"the process supervising {display_name(agent)} has exited",
+        f"the process supervising {agent.shown} has exited",
         advice="dispatch again: acp resumes the supervision and repeats no work",
         evidence=(
             f"process {loop.pid} exited without recording a result",
@@ -213,20 +205,20 @@ def _unwatched(run: Run, case: DiagnosisContext, agent: Agent) -> Cause | None:
             *_last_lines(loop),
         ),
         remedy=DISPATCH_ACT,
-        participant=display_name(agent),
+        participant=agent.shown,
         since=loop.last_output or loop.started,
-        key=f"E55:{display_name(agent)}:{loop.pid}",
+        key=f"E55:{agent.shown}:{loop.pid}",
         explains=tuple(
             need.key
             for need in case.snapshot.needs
-            if need.code == "stalled" and need.participant == display_name(agent)
+            if need.code == "stalled" and need.participant == agent.shown
         ),
     )
 
 
 def _cause_of_silence(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
     """It wrote nothing for a long time: files alone cannot tell slow work from a crash."""
-    loop, name = case.loop(display_name(agent)), display_name(agent)
+    loop, name = case.loop(agent.shown), agent.shown
     runs = loop is not None and loop.program_alive
     known = (
         "its program is running on this machine"
@@ -234,7 +226,7 @@ def _cause_of_silence(run: Run, case: DiagnosisContext, agent: Agent, need: Need
         else f"no program of {name} is known on this machine"
     )
     evidence = [f"no status file, last write {dated(agent.last_write)}", known]
-    evidence += [f"{display_name(each)} is waiting for this result" for each in _behind(run, agent)]
+    evidence += [f"{each.shown} is waiting for this result" for each in _behind(run, agent)]
     return Cause(
         "E54",
         f"{name} has written nothing for a long time and has no status file",
@@ -411,11 +403,11 @@ def who_overwrote(agent: Agent, run: Run) -> str:
     """Who changed an agent's files, in a line."""
     done = state.trespasses_on(agent, run.trespasses)
     files = clean_line(", ".join(each.file.path.name for each in done), 200)
-    return f"{state.trespassers(done)} wrote into the workspace of {display_name(agent)} ({files})"
+    return f"{state.trespassers(done)} wrote into the workspace of {agent.shown} ({files})"
 
 
 def _need_about(agent: Agent, code: str, text: str) -> Need:
-    name = display_name(agent)
+    name = agent.shown
     mark = agent.status.file.changed.isoformat() if agent.status else str(agent.active)
     key, given = f"{code}:{name}:{mark}", (("agent", name),)
     return Need(key, code, f"{name} {text}", name, agent.active, ACTS[code], given)
@@ -435,7 +427,7 @@ def _to_dispatch(run: Run, states: States) -> list[Need]:
     ready += [a for a in run.agents if a.decision == "rerun" and state.ending(a, run)]
     if not ready:
         return []
-    names = ", ".join(display_name(agent) for agent in ready[:5])
+    names = ", ".join(agent.shown for agent in ready[:5])
     key = f"waiting:{names}:{mark(f'{each.name} {each.attempt}' for each in ready)}"
     return [Need(key, "waiting", f"{names}: ready to dispatch", action=ACTS["waiting"])]
 
@@ -469,8 +461,8 @@ def _integration_needs(run: Run, stage: str) -> list[Need]:
 
 def _problem_of_draft(run: Run) -> str:
     """Why the draft cannot be approved as it stands."""
-    said = ((run.manifest.value if run.manifest else None) or {}).get("format")
-    form = said if said in schema.FINALS else schema.FINALS[0]
+    form = schema.value_of(run.manifest).get("format")
+    form = form if form in schema.FINALS else schema.FINALS[0]
     file = next((each for each in run.drafts if each.path.suffix == f".{form}"), None)
     problem = draft_problem(read_bytes(file.path) if file else b"", str(form))
     return f"{clean_line((file or run.drafts[0]).path.name)}: {problem}" if problem else ""
@@ -487,11 +479,6 @@ def _gap_needs(run: Run, stage: str) -> tuple[Need, ...]:
 
 
 States = dict[str, str]
-
-
-def display_name(agent: Agent) -> str:
-    """An agent's name as it is shown everywhere."""
-    return clean_name(agent.name, 200)
 
 
 def why(agent: Agent, run: Run) -> str:
@@ -527,6 +514,16 @@ def obstacles(run: Run) -> tuple[Obstacle, ...]:
     )
 
 
+def disk_problem(root: Path) -> str:
+    """Why nothing can be written into a run now, "" where something can."""
+    found = _closed_disk(root, scan.workspaces_of(root))
+    return found.sentence if found else ""
+
+
+def _closed_disk(root: Path, base: Path) -> Obstacle | None:
+    return next(filter(None, map(guard.disk, (root, base, base / schema.COORD))), None)
+
+
 def _damaged(run: Run) -> Iterator[Obstacle]:
     """What orchestrators share is broken, or is gone."""
     for record in run.coordination:
@@ -539,15 +536,16 @@ def _damaged(run: Run) -> Iterator[Obstacle]:
     if is_manifest_lost(run):
         name = _coordination_name(run, "manifest.json")
         what = f"{name} is missing: only the manifest says which agent does what"
-        yield Obstacle(
-            _UNREADABLE,
-            what,
-            repair_command(run),
-            _CURES,
-            REPAIR_ACT,
-            evidence=(f"{_coordination_name(run, 'prompts')} exists, but the manifest is missing",),
-            key=f"A5:{name}:gone",
-        )
+        evidence = f"{_coordination_name(run, 'prompts')} exists, but the manifest is missing"
+        yield _repairable(run, what, evidence, f"A5:{name}:gone")
+
+
+def _repairable(
+    run: Run, sentence: str, evidence: str, key: str, allowed: frozenset[str] = _CURES
+) -> Obstacle:
+    """What a repair mends."""
+    cure = repair_command(run)
+    return Obstacle(_UNREADABLE, sentence, cure, allowed, REPAIR_ACT, evidence=(evidence,), key=key)
 
 
 def repair_command(run: Run) -> str:
@@ -592,21 +590,13 @@ def _journal(run: Run) -> Iterator[Obstacle]:
     fault = journal_fault(run)
     if fault:
         name = _coordination_name(run, JOURNAL)
-        yield Obstacle(
-            _UNREADABLE,
-            f"the interrupted write in {name} can be neither finished nor undone",
-            repair_command(run),
-            _CURES,
-            REPAIR_ACT,
-            evidence=(f"{name}: {fault}",),
-            key=f"A5:{name}",
-        )
+        sentence = f"the interrupted write in {name} can be neither finished nor undone"
+        yield _repairable(run, sentence, f"{name}: {fault}", f"A5:{name}")
 
 
 def _disk_obstacle(run: Run) -> Iterator[Obstacle]:
     """Nothing can be written there. Programs can still be stopped."""
-    folders: list[Path] = [run.root, run.base, run.base / schema.COORD]
-    found = next((each for each in map(guard.disk, folders) if each), None)
+    found = _closed_disk(run.root, run.base)
     if found:
         yield replace(found, allowed=frozenset({STOP_ACT}))
 
@@ -618,14 +608,12 @@ def _unspecified(run: Run) -> Iterator[Obstacle]:
     name = clean_line(f"{run.base.name}/{schema.SHARED}/task-spec.json")
     waiting = any(each.is_planned and not each.plan.is_dispatched for each in run.agents)
     if waiting or any(each.decision == "rerun" for each in run.agents):
-        yield Obstacle(
-            _UNREADABLE,
+        yield _repairable(
+            run,
             f"{name} is missing: acp dispatches no agent without it",
-            repair_command(run),
+            f"the manifest exists, but {name} is missing",
+            f"A5:{name}:gone",
             EVERY_ACT - {DISPATCH_ACT, RERUN_ACT},
-            REPAIR_ACT,
-            evidence=(f"the manifest exists, but {name} is missing",),
-            key=f"A5:{name}:gone",
         )
 
 

@@ -7,7 +7,6 @@ Nothing else is made up: of outputs that changed later nobody knows how they wer
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +31,7 @@ class WorkspacesDerivation(Derivation):
         found: Files = {}
         for name, data in known.items():
             base, _, inside = name.partition("/")
-            value = _object(data) if base in schema.FOLDERS else None
+            value = schema.parse_object(data) if base in schema.FOLDERS else None
             if value is None:
                 continue
             if inside == f"{schema.COORD}/manifest.json":
@@ -42,14 +41,6 @@ class WorkspacesDerivation(Derivation):
             elif inside == f"{schema.COORD}/conflicts.json":
                 found[name] = _conflicts(value, at)
         return found
-
-
-def _object(data: bytes) -> Object | None:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _later(value: object, at: datetime) -> bool:
@@ -67,12 +58,10 @@ def _manifest(
     there: Mapping[str, Held],
 ) -> Files:
     """The manifest, and what its agents had not written yet; nothing after a second rerun."""
-    items = value.get("agents")
-    agents = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
     if _later(value.get("created_at"), at):
         return {name: None}
     found: Files = {}
-    for entry in agents:
+    for entry in schema.objects_of(value.get("agents")):
         early = _later(entry.get("dispatched_at"), at)
         found[f"{base}/{schema.decode_object(Dispatch, entry).agent}/{_EMPTY}"] = (
             b""  # made before dispatch
@@ -133,7 +122,7 @@ def _not_yet(
     for name, data in known.items():
         last = name in (f"{home}/returns/{task}.json", f"{home}/returns/{task}.txt")
         if name in (f"{own}status.json", f"{own}{agent}-status.json"):
-            last = _later((_object(data) or {}).get("completed_at"), at)
+            last = _later((schema.parse_object(data) or {}).get("completed_at"), at)
         if last or (early and (name.startswith(own) or name == f"{home}/prompts/{task}.md")):
             found[name] = None
     return found
@@ -141,17 +130,15 @@ def _not_yet(
 
 def _triage(value: Object, at: datetime) -> bytes | None:
     """The decisions that were made by then; None where there were none."""
-    items = value.get("decisions")
-    listed = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
-    made = [each for each in listed if not _later(each.get("at"), at)]
+    decisions = schema.objects_of(value.get("decisions"))
+    made = [each for each in decisions if not _later(each.get("at"), at)]
     return encode({**value, "decisions": made}) if made else None
 
 
 def _conflicts(value: Object, at: datetime) -> bytes | None:
     """The conflicts that were known by then, open where they were resolved later."""
-    items = value.get("conflicts")
-    listed = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
-    held = [each for each in listed if not _later(each.get("at"), at)]
+    conflicts = schema.objects_of(value.get("conflicts"))
+    held = [each for each in conflicts if not _later(each.get("at"), at)]
     looked_at = value.get("looked_at") if not _later(value.get("looked_at"), at) else None
     if not held and looked_at is None:
         return None

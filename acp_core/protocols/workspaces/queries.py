@@ -11,20 +11,24 @@ from typing import Any
 
 from acp_core.files.reading import Unreadable, read_bounded, stamp
 from acp_core.files.records import File, moment
-from acp_core.model import Finding, Severity, format
-from acp_core.model.action_spec import Answer
+from acp_core.model import Document, Finding, Severity, format
+from acp_core.model.action_spec import PLACE, Answer, By, Field, Kind, QuerySpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.spoken import mark
+from acp_core.protocols.kit import tools
+from acp_core.protocols.kit.diagnosis import safe_id
+from acp_core.protocols.kit.tools import WHO
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.conduct.advance import note
+from acp_core.protocols.workspaces.read import manifest as manifest_module
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.conflict_hints import Hint
-from acp_core.protocols.workspaces.read.manifest import layout, read_manifest
+from acp_core.protocols.workspaces.read.manifest import layout, read_manifest, read_run
 from acp_core.protocols.workspaces.rules import required_inputs
 from acp_core.protocols.workspaces.schema import Conflict, Returned, Run, named_pair
-from acp_core.protocols.workspaces.write import dispatch, integration
+from acp_core.protocols.workspaces.write import integration
 
 _NAMED = 8  # agents of whom a line tells
 Object = dict[str, Any]
@@ -33,7 +37,7 @@ Object = dict[str, Any]
 def status(values: Values) -> Answer:
     """Show the state of the run and of each agent."""
     place, now = layout(values.folder), utc_now()
-    run = dispatch.read_run(place, now)
+    run = manifest_module.read_run(place, now)
     if not run.agents:
         raise Refused(f"{place.root}: no run of agents in this folder")
     found = rules.check(run)
@@ -101,7 +105,7 @@ def _step_lines(run: Run) -> list[str]:
 def steps(values: Values) -> Answer:
     """The seven steps of integration, and in which order outputs are read."""
     place = layout(values.folder)
-    run, manifest = dispatch.read_run(place, utc_now()), read_manifest(place)
+    run, manifest = manifest_module.read_run(place, utc_now()), read_manifest(place)
     order = [
         {"agent": name, "file": str(path), "bytes": size}
         for name, path, size in integration.reading(run, manifest)
@@ -118,7 +122,7 @@ def steps(values: Values) -> Answer:
 def undecided(values: Values) -> Answer:
     """What is to be decided, and what was."""
     place = layout(values.folder)
-    run = dispatch.read_run(place, utc_now())
+    run = manifest_module.read_run(place, utc_now())
     if not run.agents:
         raise Refused(f"{place.root}: no run of agents in this folder")
     found = rules.check(run)
@@ -264,3 +268,50 @@ def returned(text: str, path: Path) -> Answer:
     how = schema.outcome(value.get("status"))
     answer = {"ok": not bad, "status": how, "value": value, "findings": findings}
     return Answer(answer, lines, 2 if bad else 0)
+
+
+_HERE = "acp_core.protocols.workspaces.queries"
+
+READ = tools.READ._replace(
+    sentence="Read your prompt, a required input of it, or a file of your workspace. Without a document: list them.",
+    answer=f"{_HERE}:read_meant",
+)
+
+CHECK_RETURN = QuerySpec(
+    "check_return",
+    "Check the object that you are about to return.",
+    f"{_HERE}:check_return",
+    (
+        PLACE,
+        WHO,
+        Field("text", "Text", "Give the whole text that you will return.", Kind.LINES,
+              required=True, most=1_000_000),
+    ),
+    by=By.PARTICIPANT,
+)  # fmt: skip
+
+TOOLS = (READ, CHECK_RETURN)
+"""The tools of a sub-agent's program: to read what is meant for it, and to check what it returns."""
+
+
+def read_meant(values: Values) -> Answer:
+    """A document that is meant for this agent: others' workspaces are not."""
+    place = layout(values.folder)
+    run = read_run(place, utc_now())
+    agent = run.by_name.get(values.participant)
+    files = {each.path for each in agent.files} if agent else set()
+    files |= {each.file.path for each in agent.records} if agent else set()
+    if agent and agent.prompt:
+        files |= {agent.prompt.file.path, *map(Path, required_inputs(agent.prompt.text))}
+    meant = {os.path.abspath(place.root / each) for each in files}
+
+    def is_meant(document: Document) -> bool:
+        return document.path is not None and os.path.abspath(document.path) in meant
+
+    return tools.read(values, is_meant)
+
+
+def check_return(values: Values) -> Answer:
+    """The object in a text that an agent returns, and what is wrong with it."""
+    name = f"{safe_id(values.participant)}.txt"
+    return returned(values.text, layout(values.folder).root / name)

@@ -21,7 +21,7 @@ from pathlib import Path
 from acp_core.files.records import File
 from acp_core.model import Finding
 from acp_core.model.format import dated
-from acp_core.model.text import clean_line, clean_name
+from acp_core.model.text import clean_line
 from acp_core.protocols.kit.findings import UNSEEN_TEXT, advice, error, warning
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.read import manifest, scan
@@ -487,12 +487,12 @@ def b48(run: Run) -> Findings:
 
 def b49(run: Run) -> Findings:
     """The required inputs of a prompt are there, where they are in the run."""
-    files = {file.name: file for file in run.files}
+    place = scan.Place(run.root, run.base, {file.name: file for file in run.files})
     for prompt in run.prompts:
         for written in required_inputs(prompt.text):
             name = prompt.agent or schema.SHARED
-            path = scan.resolve(written, name, run.root, run.base, files)
-            if path and scan.relative_name(path, run.root) not in files:
+            path = scan.resolve(written, name, place)
+            if path and scan.relative_name(path, run.root) not in place.files:
                 yield warning("B49", f"the required input {written} does not exist", prompt.file)
 
 
@@ -503,8 +503,7 @@ def required_inputs(text: str) -> list[str]:
 
 def dispatches(run: Run) -> list[dict[str, object]]:
     """The dispatches of the manifest, [] where there is none."""
-    agents = (run.manifest.value or {}).get("agents") if run.manifest else None
-    return [i for i in agents if isinstance(i, dict)] if isinstance(agents, list) else []
+    return schema.objects_of(schema.value_of(run.manifest).get("agents"))
 
 
 def _file(run: Run) -> File | None:
@@ -736,12 +735,14 @@ def _whole(finding: Finding, run: Run) -> Finding:
 
 def about(finding: Finding, run: Run) -> str:
     """The agent of whose workspace, or return, a finding speaks, as forms offer it; "" for none."""
-    for agent in run.agents:
-        own = clean_line(f"{run.base.name}/{agent.name}/")
-        back = clean_line(agent.returned.file.name) if agent.returned else None
-        if (finding.document or "").startswith(own) or (back and finding.document == back):
-            return clean_name(agent.name, 200)
-    return ""
+    return next((each.shown for each in run.agents if is_about(finding, each, run)), "")
+
+
+def is_about(finding: Finding, agent: Agent, run: Run) -> bool:
+    """Whether a finding speaks of an agent's workspace, or of its return."""
+    own = clean_line(f"{run.base.name}/{agent.name}/")
+    back = clean_line(agent.returned.file.name) if agent.returned else "-"
+    return (finding.document or "").startswith(own) or finding.document == back
 
 
 _AGAIN = "Rerun the agent with feedback that names the fault."

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 from acp_core.files.decode import Decoder, Odd, Scalar, key, number, whole
 from acp_core.files.records import File, Record, shallow
 from acp_core.model.errors import Refused
-from acp_core.model.text import clean_line
+from acp_core.model.text import clean_line, clean_name
 
 Decoded = TypeVar("Decoded")
 Object = dict[str, object]
@@ -38,6 +38,30 @@ def decode_record(kind: type[Decoded], record: Record | None) -> Decoded:
 def decode_object(kind: type[Decoded], value: object) -> Decoded:
     """What a JSON value holds."""
     return _LENIENT.decode(kind, value)
+
+
+def items_of(value: object) -> list[Any]:
+    """The entries of a list; [] for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def objects_of(value: object) -> list[dict[str, Any]]:
+    """The objects in a list; [] for anything else."""
+    return [each for each in items_of(value) if isinstance(each, dict)]
+
+
+def value_of(record: Record | Returned | None) -> dict[str, Any]:
+    """The object in a file, or in what was returned; {} where there is none."""
+    return (record.value if record else None) or {}
+
+
+def parse_object(data: str | bytes) -> dict[str, Any] | None:
+    """The JSON object of a text; None where it is none."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def one_output(value: object) -> Output:
@@ -310,7 +334,6 @@ class Agent:
     name: str
     folder: Path | None
     files: tuple[File, ...] = ()
-    scratch: int = 0
     records: tuple[Record, ...] = ()
     status: Record | None = None
     outputs: tuple[Listed, ...] = ()
@@ -322,9 +345,14 @@ class Agent:
     decision: str = ""
 
     @property
+    def shown(self) -> str:
+        """Its name as it is shown everywhere."""
+        return clean_name(self.name, 200)
+
+    @property
     def value(self) -> dict[str, object]:
         """The status file's object, {} where there is none."""
-        return (self.status.value if self.status else None) or {}
+        return value_of(self.status)
 
     @property
     def report(self) -> Report:
@@ -334,7 +362,7 @@ class Agent:
     @property
     def answer(self) -> Report:
         """What it returned says."""
-        return decode_object(Report, self.returned.value if self.returned else None)
+        return decode_object(Report, value_of(self.returned))
 
     @property
     def outcome(self) -> str:
@@ -439,6 +467,11 @@ class Run:
     trespasses: tuple[Trespass, ...] = ()
 
     @cached_property
+    def by_name(self) -> dict[str, Agent]:
+        """Its agents by their names."""
+        return {agent.name: agent for agent in self.agents}
+
+    @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """What was decided on its agents, oldest first."""
         return decode_record(Triage, self.triage).decisions
@@ -465,8 +498,8 @@ class Run:
     @property
     def writing(self) -> bool:
         """Whether a program writes the draft, as far as the orchestrator wrote that down."""
-        said = (self.synthesis.value or {}) if self.synthesis else {}
-        return bool(said.get("begun_at")) and not said.get("ended_at")
+        written = value_of(self.synthesis)
+        return bool(written.get("begun_at")) and not written.get("ended_at")
 
 
 CREATE_ACT = "create"
@@ -485,21 +518,10 @@ SYNTHESISE_ACT = "synthesise"
 FINISH_ACT = "finish"
 REPAIR_ACT = "repair"
 
-EVERY_ACT = frozenset(
-    {
-        *(
-            CREATE_ACT,
-            DISPATCH_ACT,
-            TRIAGE_ACT,
-            RERUN_ACT,
-            STOP_ACT,
-            ADD_ACT,
-            COMPARE_ACT,
-            DISPUTE_ACT,
-        ),
-        *(RESOLVE_ACT, DISMISS_ACT, ORDER_ACT, DRAFT_ACT, SYNTHESISE_ACT, FINISH_ACT, REPAIR_ACT),
-    }
-)
+EVERY_ACT = frozenset({
+    CREATE_ACT, DISPATCH_ACT, TRIAGE_ACT, RERUN_ACT, STOP_ACT, ADD_ACT, COMPARE_ACT, DISPUTE_ACT,
+    RESOLVE_ACT, DISMISS_ACT, ORDER_ACT, DRAFT_ACT, SYNTHESISE_ACT, FINISH_ACT, REPAIR_ACT,
+})  # fmt: skip
 
 _EXTENSION = re.compile(r"[A-Za-z0-9]{1,10}")
 _LONGEST_TEXT = 4_000  # characters of a text in a prompt

@@ -1,6 +1,10 @@
-"""Where an agent and the run stand, derived from the files alone.
+"""Where each agent and the run stand, what can be decided, and who wrote where it may not: from the files alone.
 
-A crash cannot be told from slow work by files: such an agent is ``stalled``, no more.
+A crash cannot be told from slow work by files: such an agent is ``stalled``, no more. The seven steps
+of integration pass in their order. What an agent wrote outside of its workspace is known by what
+changed while it worked, by what it lists as its own, and by whose name a status file bears. Source:
+agent workspaces specification, "Integration Step Protocol", "Status File Schema" and "Conflict
+Prevention via Agent-Namespaced Paths".
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ import json
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.model.text import clean_line
 from acp_core.stores.address import Address, checked_id
@@ -26,6 +25,7 @@ from acp_core.stores.engine import (
     Asked,
     Change,
     Commit,
+    Engine,
     Heard,
     HostState,
     InDoubt,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from acp_core.stores.postgres.link import Connection, Link
 
 
-class PostgresEngine:
+class PostgresEngine(Engine):
     """A collaboration in a database. All engines of a process share its one connection there.
 
     Args:
@@ -121,17 +121,6 @@ class PostgresEngine:
             self._closed = True
             self._link.news.close(self._ear)
             link.give_back(self._link)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _stands_elsewhere(self, tip: Tip) -> bool:
         def work(on: link.Connection) -> bool:

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from acp_core.protocols.wire import write
 from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_core.protocols.wire.read import store as read_store
-from acp_core.protocols.wire.schema.basics import Json, time_text
+from acp_core.protocols.wire.schema.basics import Json, encode, time_text
 from acp_core.protocols.wire.schema.bodies import text_part
-from acp_core.protocols.wire.schema.untrusted_json import encode
 from acp_core.protocols.wire.write import DELEGATED, LOCAL, RECEIVED, Tx, connect
 
 Spec = dict[str, Any]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core.protocols.wire.conduct.agent import Limits
-from acp_core.protocols.wire.serving.application import ENDPOINTS
+from acp_core.protocols.wire.serving.endpoints import ENDPOINTS
 from tests.protocols.wire.support import Served, served
 
 NAMES = [

@@ -12,7 +12,7 @@ import pytest
 
 from acp_core.protocols.wire.conduct.agent import Limits
 from acp_core.protocols.wire.network.links import parse
-from acp_core.protocols.wire.schema.agent_card import skill_from_option
+from acp_core.protocols.wire.schema.bodies import skill_from_option
 from tests.protocols.wire.support import OWNER, Served, refused, served, until
 
 TEXT = {"text": "hello"}

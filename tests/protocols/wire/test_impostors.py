@@ -19,7 +19,7 @@ from acp_core.protocols.wire.network import identity
 from acp_core.protocols.wire.network.identity import new_seed, of_seed
 from acp_core.protocols.wire.network.links import parse
 from acp_core.protocols.wire.read.folder import Reading, Source
-from acp_core.protocols.wire.schema import agent_card as cards
+from acp_core.protocols.wire.schema import bodies
 from acp_core.protocols.wire.schema.basics import WireError
 from acp_core.protocols.wire.view import snapshot
 from tests.protocols.wire.support import PATIENCE, Served, served, until
@@ -86,7 +86,7 @@ def test_a_copied_card_is_not_enough(tmp_path: Path) -> None:
         async def own_key(socket: ClientConnection, first: dict[str, Any]) -> Any:
             await say(socket, "acp.agent_card", card=card)
             stranger = of_seed(bytes(32))
-            other = cards.read_card(first["card"])
+            other = bodies.read_card(first["card"])
             given = identity.signatures_for(first["nonce"], card, other, stranger, stranger)
             await say(socket, "acp.proof", **given)
             return await heard(socket, "error", "acp.message")
@@ -113,8 +113,8 @@ def test_a_proof_serves_once_and_for_one_asker() -> None:
     own = {"instance_id": identity.instance_id(instance), "session_id": "s", "name": "B"}
     asker = {"instance_id": "ed25519_other", "session_id": "t", "name": "A"}
     nonce = identity.nonce()
-    given = identity.signatures_for(nonce, own, cards.read_card(asker), instance)
-    identity.check_proofs(given, nonce, asker, cards.read_card(own))
+    given = identity.signatures_for(nonce, own, bodies.read_card(asker), instance)
+    identity.check_proofs(given, nonce, asker, bodies.read_card(own))
     for wrong in (
         (given, identity.nonce(), asker, own),
         (given, nonce, {**asker, "instance_id": "ed25519_me"}, own),
@@ -126,8 +126,8 @@ def test_a_proof_serves_once_and_for_one_asker() -> None:
         (given, nonce, asker, {**own, "identity": {"public_key": of_seed(bytes(32)).public_text}}),
     ):
         with pytest.raises(WireError, match="did not prove"):
-            identity.check_proofs(*wrong[:3], cards.read_card(wrong[3]))
-    assert not identity.owes(cards.read_card({"name": "Old", "instance_id": "anything"}))
+            identity.check_proofs(*wrong[:3], bodies.read_card(wrong[3]))
+    assert not identity.owes(bodies.read_card({"name": "Old", "instance_id": "anything"}))
 
 
 def test_another_key_for_a_known_peer_is_refused_and_told(tmp_path: Path) -> None:

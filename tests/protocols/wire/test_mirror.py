@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from acp_core.model import Event, Snapshot
 from acp_core.protocols.folder.collaboration import open_folder
-from acp_core.protocols.wire.read import folder_elsewhere
-from acp_core.protocols.wire.read.folder_elsewhere import EVENTS, Mirror, Unfit
+from acp_core.protocols.wire.read import elsewhere
+from acp_core.protocols.wire.read.elsewhere import HELD_EVENTS, Mirror, Unfit
 from tests.loops.support import make
 
 KEY = "acp://far.example:7801/tok"
@@ -24,7 +24,7 @@ KEY = "acp://far.example:7801/tok"
 def told(tmp_path: Path) -> tuple[Snapshot, dict[str, Any]]:
     """A Snapshot of a new folder, and what a bridge says of it."""
     shown = open_folder(str(make(tmp_path / "run"))).refresh(datetime.now(UTC))
-    return shown, folder_elsewhere.snapshot_json(shown)
+    return shown, elsewhere.snapshot_json(shown)
 
 
 def test_what_a_bridge_tells_is_shown_as_the_folder_is(tmp_path: Path) -> None:
@@ -46,10 +46,10 @@ def test_events_come_once_and_begin_anew_where_the_log_is_another(tmp_path: Path
     mirror.take(said)
     assert mirror.query == {"have": said["total"], "digest": said["digest"]}
     more = [*shown.events, Event(**{**shown.events[0]._asdict(), "id": "new"})]
-    later = folder_elsewhere.snapshot_json(replace(shown, events=more), **mirror.query)
+    later = elsewhere.snapshot_json(replace(shown, events=more), **mirror.query)
     assert [each["id"] for each in later["events"]] == ["new"]
     assert [each.id for each in mirror.take(later).events] == [each.id for each in more]
-    anew = folder_elsewhere.snapshot_json(replace(shown, events=more[1:]), **mirror.query)
+    anew = elsewhere.snapshot_json(replace(shown, events=more[1:]), **mirror.query)
     assert [each.id for each in mirror.take(anew).events] == [each.id for each in more[1:]]
 
 
@@ -126,10 +126,10 @@ def test_what_is_too_much_is_cut_or_refused(tmp_path: Path) -> None:
     _, said = told(tmp_path)
     mirror = Mirror(KEY)
     one = said["events"][0]
-    said["events"] = [{**one, "id": str(n)} for n in range(EVENTS + 100)]
-    said["total"] = EVENTS + 100
-    assert len(mirror.take(said).events) == EVENTS
-    said["events"] = [one] * (EVENTS * 2)
+    said["events"] = [{**one, "id": str(n)} for n in range(HELD_EVENTS + 100)]
+    said["total"] = HELD_EVENTS + 100
+    assert len(mirror.take(said).events) == HELD_EVENTS
+    said["events"] = [one] * (HELD_EVENTS * 2)
     with pytest.raises(Unfit):
         mirror.take(said)
     with pytest.raises(Unfit):

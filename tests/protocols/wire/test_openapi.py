@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from acp_core.protocols.wire.conduct.agent import Limits
-from acp_core.protocols.wire.serving.application import ENDPOINTS
+from acp_core.protocols.wire.serving.endpoints import ENDPOINTS
 from tests.protocols.wire.support import Served, served
 
 _CHECKS = (

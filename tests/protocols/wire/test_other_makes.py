@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from acp_core.model import SourceState, Verdict
 from acp_core.protocols.wire.acts.table import COMMANDS
 from acp_core.protocols.wire.network.client import Client
-from acp_core.protocols.wire.read import session
+from acp_core.protocols.wire.read import elsewhere
 from acp_core.protocols.wire.schema import observed
 from tests.protocols.wire.others import First, Newest, running
 from tests.protocols.wire.support import do, panel, until
@@ -25,8 +25,8 @@ from tests.protocols.wire.test_remote import look, opened
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask sooner than in earnest."""
-    monkeypatch.setattr(session, "ASKING", 0.2)
-    monkeypatch.setattr(session, "ALONE", 0.5)
+    monkeypatch.setattr(elsewhere, "ASKING", 0.2)
+    monkeypatch.setattr(elsewhere, "ALONE", 0.5)
 
 
 def card(snapshot: Any) -> dict[str, str]:

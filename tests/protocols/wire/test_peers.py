@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from acp_core.protocols.wire.conduct.agent import Limits
 from acp_core.protocols.wire.conduct.peers import Peers
 from acp_core.protocols.wire.network.links import parse
-from acp_core.protocols.wire.schema import agent_card
+from acp_core.protocols.wire.schema import bodies
 from tests.protocols.wire.support import PATIENCE, Served, refused, served, until
 
 OLD_CARD = {"name": "Old", "acp_version": "0.5", "skills": [], "capabilities": {"streaming": True}}
@@ -450,4 +450,4 @@ def test_those_of_one_name_are_told_apart_however_many_there_are() -> None:
     here = [SimpleNamespace(row=SimpleNamespace(identity=name), connected=True) for name in names]
     peers: Any = SimpleNamespace(every=lambda: here)
     told_none: Any = None
-    assert Peers._guest(peers, told_none, agent_card.read_card(OLD_CARD), None) == "name:Old#1200"
+    assert Peers._guest(peers, told_none, bodies.read_card(OLD_CARD), None) == "name:Old#1200"

@@ -10,19 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.protocols.wire.network import links
-from acp_core.protocols.wire.schema import agent_card, bodies, untrusted_json
+from acp_core.protocols.wire.schema import basics, bodies
 from acp_core.protocols.wire.schema.basics import (
     STATUS,
     TERMINAL,
     Code,
     TaskState,
     WireError,
+    decode,
+    decode_object,
+    encode,
     outside,
     time_of,
+    too_deep,
 )
 from acp_core.protocols.wire.schema.bodies import check_parts, parts_of, shown_text
 from acp_core.protocols.wire.schema.observed import PeerReport, Task
-from acp_core.protocols.wire.schema.untrusted_json import decode, decode_object, encode, too_deep
 from acp_core.protocols.wire.state import resumed, steps, task_state
 
 STATES = {state.value for state in TaskState}
@@ -83,7 +86,7 @@ def test_no_body_does_more_than_be_refused(value: Any) -> None:
                 bodies.draft(body)
             except WireError as refusal:
                 assert refusal.status == 400
-    agent_card.read_card(value)
+    bodies.read_card(value)
     shown_text(value)
 
 
@@ -225,20 +228,20 @@ def test_only_a_task_that_waits_for_input_is_continued() -> None:
 
 
 def test_a_card_tells_what_the_specification_asks_for() -> None:
-    made = agent_card.make_card(
-        agent_card.About(name="A", instance_id="i", skills=agent_card.skill_from_option("a, b,a"))
+    made = bodies.make_card(
+        bodies.About(name="A", instance_id="i", skills=bodies.skill_from_option("a, b,a"))
     )
     assert made["acp_version"] == "0.8"
     assert [skill["id"] for skill in made["skills"]] == ["a", "b"]
     assert made["trust"] == {"scheme": "none", "enabled": False}
     assert made["capabilities"]["max_msg_bytes"] == 1_048_576
     json.dumps(made)
-    peer = agent_card.read_card({"self": made})
+    peer = bodies.read_card({"self": made})
     assert (peer.name, peer.identity, peer.acks) == ("A", "instance:i", True)
 
 
 def test_an_older_card_is_read_too() -> None:
-    peer = agent_card.read_card(
+    peer = bodies.read_card(
         {"name": "Old", "acp_version": "0.5", "future": 1, "capabilities": {"x": 1}}
     )
     assert (peer.name, peer.identity, peer.acks, peer.max_message) == ("Old", "", False, 65536)
@@ -249,34 +252,32 @@ def test_skills_are_found_by_what_they_are_called() -> None:
         {"id": "summarize", "name": "summarize", "description": "shorten a text"},
         {"id": "translate", "name": "Translate", "tags": ["language"]},
     ]
-    assert [s["id"] for s in agent_card.find_skills(known, "summarize", 5)] == ["summarize"]
-    assert agent_card.find_skills(known, "sumarize", 5)[0]["match_score"] < 1
-    assert [s["id"] for s in agent_card.find_skills(known, "language", 5)] == ["translate"]
-    assert [s["id"] for s in agent_card.find_skills(known, "shorten text", 5)] == ["summarize"]
-    assert len(agent_card.find_skills(known, "", 5)) == 2
-    assert agent_card.find_skills(known, "cook", 5) == []
+    assert [s["id"] for s in bodies.find_skills(known, "summarize", 5)] == ["summarize"]
+    assert bodies.find_skills(known, "sumarize", 5)[0]["match_score"] < 1
+    assert [s["id"] for s in bodies.find_skills(known, "language", 5)] == ["translate"]
+    assert [s["id"] for s in bodies.find_skills(known, "shorten text", 5)] == ["summarize"]
+    assert len(bodies.find_skills(known, "", 5)) == 2
+    assert bodies.find_skills(known, "cook", 5) == []
     small = {"constraints": {"file_size_bytes": 10**9}}
-    assert agent_card.support(known, "translate", "A", small, 1000)["support_level"] == "partial"
-    assert agent_card.support(known, "cook", "A", {}, 1000)["support_level"] == "unsupported"
+    assert bodies.support(known, "translate", "A", small, 1000)["support_level"] == "partial"
+    assert bodies.support(known, "cook", "A", {}, 1000)["support_level"] == "unsupported"
 
 
 @given(JSON)
 def test_whatever_stands_for_a_task_or_a_peer_can_be_shown(value: Any) -> None:
     fields = ("id", "status", "direction", "updated_at", "error", "input", "artifact", "peer_id")
     for made in (value, dict.fromkeys(fields, value), {"input": {"parts": [value]}}):
-        task = untrusted_json.read_as(Task, made)
+        task = basics.read_as(Task, made)
         assert "\n" not in task.sentence
         assert task.is_whole is (task.raw.get("id") == task.id != "" and task.status in STATES)
         assert task.raw == (made if isinstance(made, dict) else {})
-    peer = untrusted_json.read_as(
-        PeerReport, dict.fromkeys(("id", "name", "queued", "connected"), value)
-    )
+    peer = basics.read_as(PeerReport, dict.fromkeys(("id", "name", "queued", "connected"), value))
     assert peer.name
     assert peer.queued >= 0
 
 
 def test_what_is_not_of_its_kind_in_a_task_is_as_if_it_were_absent() -> None:
-    task = untrusted_json.read_as(
+    task = basics.read_as(
         Task,
         {"id": "t1", "status": "working", "peer_id": 7, "updated_at": [], "input": "do it",
          "artifact": {"parts": [{"type": "text", "content": "done"}]}, "theirs": {"a": 1}},
@@ -292,4 +293,4 @@ def test_what_is_not_of_its_kind_in_a_task_is_as_if_it_were_absent() -> None:
                           (1.0, None), ("1", None)],
 )  # fmt: skip
 def test_a_number_counts_only_where_sqlite_can_hold_it(given: object, wanted: int | None) -> None:
-    assert untrusted_json.count(given) == wanted
+    assert basics.count(given) == wanted

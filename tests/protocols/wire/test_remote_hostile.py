@@ -16,7 +16,8 @@ from acp_core.model import Snapshot, SourceState
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.wire.collaboration import RemoteAgent, open_agent
 from acp_core.protocols.wire.network import client as network_client
-from acp_core.protocols.wire.read import known, session
+from acp_core.protocols.wire.read import elsewhere as read_elsewhere
+from acp_core.protocols.wire.read import known
 from tests.protocols.wire.rogue import HOSTILE, Rogue, begin, event, plain, reply, rogue, told
 from tests.protocols.wire.support import panel, until
 from tests.protocols.wire.test_remote import look, opened
@@ -89,7 +90,7 @@ def test_what_has_no_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network_client, "LARGEST", 100_000)
     monkeypatch.setattr(network_client.read_body, "__defaults__", (100_000,))
     monkeypatch.setattr(network_client.read_lines, "__defaults__", (100_000,))
-    monkeypatch.setattr(session, "TIMEOUT", 1.0)
+    monkeypatch.setattr(read_elsewhere, "TIMEOUT", 1.0)
     hosts: list[Rogue] = []
 
     def body_without_end(path: str, client: socket.socket) -> None:
@@ -159,8 +160,8 @@ def test_a_token_goes_to_no_other_host(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_flood_is_bounded_and_slowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known, "EVENTS", 50)
     monkeypatch.setattr(known, "BYTES", 20_000)
-    monkeypatch.setattr(session, "BURST", 400)
-    monkeypatch.setattr(session, "RATE", 100)
+    monkeypatch.setattr(read_elsewhere, "BURST", 400)
+    monkeypatch.setattr(read_elsewhere, "RATE", 100)
     body = {"from": "x", "parts": [{"type": "text", "content": "y" * 1000}]}
     flood = [b"".join(event(n, "acp.message", body) for n in range(1, 3000))]
     with rogue(plain(flood, status={"server_seq": 1})) as host, opened(host.url) as here:
@@ -209,7 +210,7 @@ def test_nobody_chooses_where_in_time_a_message_stands() -> None:
 
     with rogue(answer) as host, opened(host.url) as here:
         until(lambda: len(look(here).events) == 4, "its past")
-        time.sleep(session.SETTLED)
+        time.sleep(read_elsewhere.SETTLED)
         go_on.set()
         until(lambda: len(look(here).events) == 6, "the rest")
         shown = list(look(here).events)

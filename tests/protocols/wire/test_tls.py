@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from acp_core.protocols.wire.network import trust
+from acp_core.protocols.wire.network import client
 from tests.protocols.wire.certificates import Authority
 from tests.protocols.wire.support import Process, acp, until
 from tests.protocols.wire.teams import ANY_PORT, Member, relay
@@ -129,5 +129,5 @@ def test_what_cannot_be_served_with_is_said_in_one_line(options: list[str], tmp_
 
 def test_why_a_request_failed_is_never_nothing() -> None:
     """Some errors of a network have no text of their own."""
-    assert trust.words(httpx.ReadTimeout("")) == "ReadTimeout"
-    assert trust.words(httpx.ConnectError("refused")) == "refused"
+    assert client.words(httpx.ReadTimeout("")) == "ReadTimeout"
+    assert client.words(httpx.ConnectError("refused")) == "refused"

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from acp_core.protocols.wire.conduct import http_binding
+from acp_core.protocols.wire.conduct import relay
 from acp_core.protocols.wire.conduct.agent import Limits
 from acp_core.protocols.wire.conduct.peers import resolve_link
 from acp_core.protocols.wire.network.links import HttpLink, LinkError, parse, parse_any
@@ -149,7 +149,7 @@ def test_a_flood_of_bad_frames_fills_no_log(
 
 
 def test_only_the_token_opens_a_channel(tmp_path: Path) -> None:
-    with served(tmp_path, "B", limits=Limits(peers=1 - http_binding.GUESTS + 2)) as agent:
+    with served(tmp_path, "B", limits=Limits(peers=1 - relay.GUESTS + 2)) as agent:
         wrong = {"authorization": "Bearer tok_other"}
         refused(agent.http.post("/channel", headers=wrong), 401, "ERR_UNAUTHORIZED")
         visitor = Visitor(agent)
@@ -171,7 +171,7 @@ def test_a_channel_ends_with_the_reason_told(agent: Served) -> None:
 
 
 def test_nobody_who_follows_is_nobody_there(agent: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_binding, "AWAY", 0.1)
+    monkeypatch.setattr(relay, "AWAY", 0.1)
     visitor = Visitor(agent)
     visitor.say(message("m1"))
     until(lambda: came(agent) == ["m1"], "the message")
@@ -279,7 +279,7 @@ FLOOD = b"".join(b'id: %d\ndata: {"x":"%s"}\n\n' % (n, b"x" * 9999) for n in ran
 def test_a_host_that_answers_as_none_should_ends_only_its_own_connection(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_binding, "LOST", 0.3)
+    monkeypatch.setattr(relay, "FAILING", 0.3)
     with served(tmp_path, "A") as a, served(tmp_path, "B") as b, rogue(answer) as host:
         friend = a.meet(b)
         link = f"{host.url}/tok_1"

@@ -20,12 +20,18 @@ from acp_core.agents import registry
 from acp_core.files.atomic import is_leftover
 from acp_core.files.transaction import interrupted
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.conduct import synthesis
+from acp_core.protocols.workspaces.conduct import agent as conduct_agent
 from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.read import manifest as manifest_module
 from acp_core.protocols.workspaces.read.manifest import layout, read_manifest
 from acp_core.protocols.workspaces.schema import ORCHESTRATOR, Layout
 from acp_core.protocols.workspaces.write import dispatch
-from acp_core.protocols.workspaces.write.step import carry_out, carry_out_act, change_entry, locked
+from acp_core.protocols.workspaces.write.step import (
+    carry_out_act,
+    change_entry,
+    commit_step,
+    locked,
+)
 from tests.agents.support import ROOT, wait_for
 from tests.faults.shim import KILLED, Faults, Run
 from tests.protocols.governed.killing import killed_at
@@ -50,8 +56,8 @@ def dispatched(root: Path, own: Path, how: str) -> None:
     place = layout(root)
     manifest = read_manifest(place)
     with locked(place) as transaction:
-        run = dispatch.read_run(place, utc_now())
-        carry_out(transaction, dispatch.begin_attempt(manifest, "ann", run, utc_now()))
+        run = manifest_module.read_run(place, utc_now())
+        commit_step(transaction, dispatch.begin_attempt(manifest, "ann", run, utc_now()))
 
 
 def watched(faults: Faults, root: Path, at: int, agent: str = "ann") -> Run:
@@ -185,7 +191,7 @@ def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(
         choice = teams.program_choice("", words, str(root))
         assert choice is not None
         teams.save_team(teams.merged_team(root, own={ORCHESTRATOR: choice}))
-        carry_out_act(place, "synthesise", lambda: synthesis.begin(place))
+        carry_out_act(place, "synthesise", lambda: conduct_agent.plan_synthesis(place))
         watched(faults, root, at, ORCHESTRATOR)
         again = acp("integrate", root, "--synthesise")
         assert again.code == 0, (at, again)
@@ -294,10 +300,10 @@ def test_what_an_agent_wrote_before_is_put_away_with_its_new_dispatch_or_not_at_
         def again(place: Layout = place) -> None:
             with locked(place) as transaction:
                 run, manifest = (
-                    dispatch.read_run(place, utc_now()),
+                    manifest_module.read_run(place, utc_now()),
                     read_manifest(place),
                 )
-                carry_out(transaction, dispatch.begin_attempt(manifest, "ann", run, utc_now()))
+                commit_step(transaction, dispatch.begin_attempt(manifest, "ann", run, utc_now()))
 
         if not killed_at(number, root, again):
             break

@@ -186,7 +186,7 @@ Known = dict[str, Document]
 
 
 def _decisions(cycle: Cycle, known: Known) -> Iterator[Card]:
-    for each in [each for each in state.decisions(cycle) if each.id][:_MOST]:
+    for each in [each for each in cycle.state.open_decisions if each.id][:_MOST]:
         facts = Facts(cycle, known=known)
         blocker = next((b for b in cycle.state.blockers if b.id and b.id == each.blocker), None)
         agent = _asker(each, blocker)
@@ -281,7 +281,7 @@ def _blockers(cycle: Cycle, known: Known) -> Iterator[Card]:
 
 def _failed(cycle: Cycle, known: Known) -> Iterator[Card]:
     """Agents whose run came to nothing, where nobody was asked what to do."""
-    asked = {each.agent for each in state.decisions(cycle)}
+    asked = {each.agent for each in cycle.state.open_decisions}
     for name in AGENTS:
         if state.agent_status(cycle, name) != "failed" or name in asked:
             continue
@@ -310,7 +310,7 @@ def _failed_at(cycle: Cycle, name: str) -> datetime | None:
 
 def _again(cycle: Cycle, name: str) -> tuple[CardVerdict, ...]:
     """How an agent can be run again, as the cycle stands."""
-    if cycle.status in ("created", "failed") and not state.decisions(cycle):
+    if cycle.status in ("created", "failed") and not cycle.state.open_decisions:
         return (CardVerdict(f"Resume and restart {name}", RESUME_ACT),)
     below = AGENTS[AGENTS.index(name) :]
     if cycle.status not in ("running", "paused") or set(below) & set(state.running(cycle)):
@@ -331,7 +331,7 @@ def _results(cycle: Cycle, known: Known) -> Iterator[Card]:
     unproven = state.verdict(cycle) == state.UNPROVEN
     if cycle.status != "completed" or not (found.failed or unproven):
         return
-    if state.decisions(cycle) or state.accepted(cycle):
+    if cycle.state.open_decisions or state.accepted(cycle):
         return
     told = _failing(cycle) if found.failed else state.unproven(cycle)
     verdicts = [CardVerdict("Accept it as it is", ACCEPT_ACT)] if cycle.iteration else []
@@ -351,7 +351,7 @@ def _limits(cycle: Cycle, known: Known) -> Iterator[Card]:
     through = all(state.agent_status(cycle, name) == "completed" for name in AGENTS)
     if cycle.status not in ("running", "paused") or limit is None or cycle.iteration < limit:
         return
-    if not through or not state.tests(cycle).failed or state.decisions(cycle):
+    if not through or not state.tests(cycle).failed or cycle.state.open_decisions:
         return
     if cycle.now - cycle.last_write < _SETTLED:
         return
@@ -408,7 +408,7 @@ def _result_card(
 
 def _waiting(cycle: Cycle, known: Known) -> Iterator[Card]:
     """An agent waits, nobody is at work, and nobody was asked what it waits for."""
-    if cycle.status != "running" or state.running(cycle) or state.decisions(cycle):
+    if cycle.status != "running" or state.running(cycle) or cycle.state.open_decisions:
         return
     unsent = any(each.waits for each in cycle.state.feedback)
     if state.for_a_person(cycle) or unsent or cycle.now - cycle.last_write < _SETTLED:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -55,7 +55,7 @@ from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write import store as write_store
 from acp_core.protocols.cycle.write.layout import note
 from acp_core.protocols.cycle.write.store import Store, rebuilt_state
-from acp_core.protocols.kit.binding import Context, Location, bound
+from acp_core.protocols.kit.binding import Context, Location, bound, planned
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.parser import say_object
@@ -509,34 +509,37 @@ def rebuilding(context: Context, now: datetime) -> Action:
     opened = open_project(context, now)
     selected = opened.project.selected
     damaged = selected is not None and matters.can_rebuild(opened.root, selected)
-
-    def preview(values: Values) -> Preview:
-        made = _made(opened, values.cycle)
-        return _preview_of(made, REBUILDING.sentence, "dry-run")
-
-    def perform(values: Values) -> Outcome:
-        made = _made(opened, values.cycle)
-        made.store.rewrite(made.after, utc_now())
-        return Outcome(
-            OutcomeState.DONE, made.sentence, done=_preview_of(made, made.sentence, "done")
-        )
-
-    narrowed = {"cycle": {"default": selected.id}} if selected and damaged else {}
-    return bound(REBUILDING, opened, preview, perform, narrowed=narrowed, offered=damaged)
+    return planned(
+        REBUILDING,
+        opened,
+        lambda values: _made(opened, values.cycle),
+        _shown_rebuilding,
+        _rewritten,
+        narrowed={"cycle": {"default": selected.id}} if selected and damaged else {},
+        offered=damaged,
+    )
 
 
 class _Made(NamedTuple):
-    """A state made anew: whose, what stands there now, and what becomes of it, in words too."""
+    """A state made anew: whose, what stands there now, what becomes of it, in words too, and whether it has."""
 
     store: Store
     before: Object
     after: Object
     sentence: str
+    is_done: bool = False
 
 
-def _preview_of(made: _Made, sentence: str, word: str) -> Preview:
+def _shown_rebuilding(made: _Made) -> Preview:
+    sentence, word = (made.sentence, "done") if made.is_done else (REBUILDING.sentence, "dry-run")
     changes = (state_change(made.store, made.before, made.after),)
     return Preview(sentence, changes, data={"cycle": made.store.id, "state": word})
+
+
+def _rewritten(make: Callable[[], _Made]) -> _Made:
+    made = make()
+    made.store.rewrite(made.after, utc_now())
+    return made._replace(is_done=True)
 
 
 def _meant(opened: OpenProject, id: str) -> str:

@@ -221,7 +221,7 @@ def _ids(entries: Sequence[Decision | Blocker]) -> tuple[str, ...]:
 
 
 def _open_decisions(shown: Cycle) -> Narrowed:
-    waiting = state.decisions(shown)
+    waiting = shown.state.open_decisions
     return {
         "decision": {"choices": _ids(waiting), "default": waiting[0].id if waiting else None},
         "choice": {"help": clean_line(" · ".join(map(_offer, waiting)))},
@@ -237,14 +237,14 @@ def _first_decision(cycle: Cycle) -> str:
     return next(
         (
             f"Decide {clean_line(each.id)}: {clean_line(each.description, _LONG)}"
-            for each in state.decisions(cycle)
+            for each in cycle.state.open_decisions
         ),
         "",
     )
 
 
 def _open_blockers(shown: Cycle) -> Narrowed:
-    waiting = state.blockers(shown)
+    waiting = shown.state.open_blockers
     ids, texts = _ids(waiting), (f"{each.id}: {each.description}" for each in waiting)
     first = ids[0] if ids else None
     return {"blocker": {"choices": ids, "default": first, "help": clean_line(" · ".join(texts))}}
@@ -270,7 +270,7 @@ def _is_acceptable(cycle: Cycle) -> bool:
         return False
     found = state.tests(cycle)
     good = found.proven and not found.failed and state.verdict(cycle) != state.UNPROVEN
-    return not (good or state.accepted(cycle) or state.decisions(cycle) or _at_work(cycle))
+    return not (good or state.accepted(cycle) or cycle.state.open_decisions or _at_work(cycle))
 
 
 def _repeatable(cycle: Cycle) -> list[str]:
@@ -289,22 +289,24 @@ def _allowed(cycle: Cycle) -> int:
 
 
 decide = _binder(
-    DECISION, lambda shown: _ids(state.decisions(shown)), _open_decisions, _first_decision
+    DECISION, lambda shown: _ids(shown.state.open_decisions), _open_decisions, _first_decision
 )
-resolve = _binder(RESOLUTION, lambda shown: _ids(state.blockers(shown)), _open_blockers)
+resolve = _binder(RESOLUTION, lambda shown: _ids(shown.state.open_blockers), _open_blockers)
 feedback = _binder(
     MESSAGE, lambda shown: shown.status in schema.OPEN, lambda shown: {"agent": {"default": "cd"}}
 )
 extend = _binder(
     EXTENSION,
-    lambda shown: shown.status in _EXTENDED and not (state.decisions(shown) or _at_work(shown)),
+    lambda shown: shown.status in _EXTENDED and not (shown.state.open_decisions or _at_work(shown)),
     lambda shown: {"limit": {"default": shown.iteration + 1}} if _is_at_limit(shown) else {},
     _next_iteration,
 )
 pause = _binder(PAUSING, lambda shown: shown.status == "running")
 resume = _binder(
     RESUMPTION,
-    lambda shown: shown.status in ("paused", "failed", "created") and not state.decisions(shown),
+    lambda shown: (
+        shown.status in ("paused", "failed", "created") and not shown.state.open_decisions
+    ),
 )
 stop = _binder(STOPPING, lambda shown: shown.status in schema.OPEN)
 accept = _binder(

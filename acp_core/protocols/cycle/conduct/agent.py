@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -449,10 +449,11 @@ class TaskRun:
         return f"{self.task.id}: done: {self.result.summary} (files: {files})"
 
 
+@dataclass(eq=False, slots=True)
 class TaskRuns:
     """CD's run where tasks of the plan come first; used once, in any thread.
 
-    Args:
+    Attributes:
         spec: what the orchestrator is asked to do.
         work: what CD's own run is to do.
         tasks: which come first, by the number of their run, in the order of the plan.
@@ -463,43 +464,32 @@ class TaskRuns:
         prompt: what CD's own run is told, once the tasks have ended.
     """
 
-    def __init__(
-        self,
-        spec: Spec,
-        work: Work,
-        tasks: Mapping[int, Task],
-        stop: Callable[[], str],
-        mailbox: Mailbox,
-        tell: Callable[[str], None],
-        of_task: Callable[[Task, Sequence[Task]], str],
-        prompt: Callable[..., str],
-    ) -> None:
-        self._spec = spec
-        self._work = work
-        self._tasks = tasks
-        self._stop = stop
-        self._mailbox = mailbox
-        self._tell = tell
-        self._of_task = of_task
-        self._prompt = prompt
-        self._lock = threading.Lock()
-        self._news: list[TaskRun] = []
+    spec: Spec
+    work: Work
+    tasks: Mapping[int, Task]
+    stop: Callable[[], str]
+    mailbox: Mailbox
+    tell: Callable[[str], None]
+    of_task: Callable[[Task, Sequence[Task]], str]
+    prompt: Callable[..., str]
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _news: list[TaskRun] = field(default_factory=list, init=False)
 
     def run(self) -> Ended:
         """Run the tasks, then CD's own run. Never raises."""
         runs = list(self._work_on())
         stopped = next((each.ended for each in runs if each.ended and each.ended.stopped), None)
         if stopped is not None:
-            return replace(stopped, key=self._work.key)
+            return replace(stopped, key=self.work.key)
         cancelled = next((each.ended for each in runs if each.ended and each.ended.cancelled), None)
         if cancelled is not None:
-            return replace(cancelled, key=self._work.key)
-        if self._stop():
-            return Ended(self._work.key, stopped=True)
+            return replace(cancelled, key=self.work.key)
+        if self.stop():
+            return Ended(self.work.key, stopped=True)
         begun = {each.key for each in runs}
         runs += [TaskRun(task, work.key) for task, work in self._works() if work.key not in begun]
-        work = replace(self._work, prompt=self._prompt(tasks=[each.sentence for each in runs]))
-        return AgentRun(self._spec, work, self._stop, self._mailbox, self._tell).run()
+        work = replace(self.work, prompt=self.prompt(tasks=[each.sentence for each in runs]))
+        return AgentRun(self.spec, work, self.stop, self.mailbox, self.tell).run()
 
     def news(self) -> list[TaskRun]:
         """The runs that began or ended since the last call."""
@@ -518,10 +508,10 @@ class TaskRuns:
         waiting = {task.id: (task, work) for task, work in works if work.key not in over}
         at_work: dict[Future[TaskRun], Task] = {}
         cancelled = any(each.ended and each.ended.cancelled for each in ended)
-        with ThreadPoolExecutor(self._spec.jobs, "task") as pool:
+        with ThreadPoolExecutor(self.spec.jobs, "task") as pool:
             while True:
-                goes_on = not (cancelled or self._stop())
-                free = self._spec.jobs - len(at_work) if goes_on else 0
+                goes_on = not (cancelled or self.stop())
+                free = self.spec.jobs - len(at_work) if goes_on else 0
                 known = [task for task, _ in waiting.values()]
                 known.sort(key=lambda task: task.state != "in_progress")  # begun before: taken over
                 for task in startable(known, done, at_work.values())[:free]:
@@ -537,22 +527,22 @@ class TaskRuns:
                     yield run
 
     def _works(self) -> list[tuple[Task, Work]]:
-        return [self._of(number, task) for number, task in self._tasks.items()]
+        return [self._of(number, task) for number, task in self.tasks.items()]
 
     def _of(self, number: int, task: Task) -> tuple[Task, Work]:
-        others = [each for each in self._tasks.values() if each.id != task.id]
+        others = [each for each in self.tasks.values() if each.id != task.id]
         made = replace(
-            self._work,
-            key=f"{self._work.key}-task-{number}",
-            participant=f"{self._work.agent}-{number}",
-            prompt=self._of_task(task, others),
+            self.work,
+            key=f"{self.work.key}-task-{number}",
+            participant=f"{self.work.agent}-{number}",
+            prompt=self.of_task(task, others),
             folder="task-results",
         )
         return task, made
 
     def _run(self, task: Task, work: Work) -> TaskRun:
         self._add(TaskRun(task, work.key))
-        ended = _OneTask(self._spec, work, self._stop, Mailbox(), self._tell).run()
+        ended = _OneTask(self.spec, work, self.stop, Mailbox(), self.tell).run()
         run = TaskRun(task, work.key, ended, parse_result(ended.output))
         self._add(run)
         return run

@@ -49,10 +49,7 @@ from acp_core.protocols.cycle.conduct.steps import (
 from acp_core.protocols.cycle.read import progress as read_progress
 from acp_core.protocols.cycle.read.orchestrator_spec import FINALIZE_TIMEOUT, Spec
 from acp_core.protocols.cycle.read.progress import parse_result
-from acp_core.protocols.cycle.schema import (
-    AGENTS,
-    Object,
-)
+from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.write import changes, layout
 from acp_core.protocols.cycle.write.layout import note
 from acp_core.protocols.cycle.write.store import Store, Written

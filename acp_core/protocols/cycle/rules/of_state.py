@@ -345,7 +345,7 @@ ORDER_RULES = (a19, a20, a21, a22, a23, a24)
 
 def a30(cycle: Cycle) -> Findings:
     """A cycle that ended leaves no decision pending."""
-    for each in state.decisions(cycle):
+    for each in cycle.state.open_decisions:
         if cycle.status in ("completed", "failed"):
             yield warning("A30", f"The cycle ended, but {each.id} is undecided", cycle.record.file)
         else:
@@ -354,7 +354,7 @@ def a30(cycle: Cycle) -> Findings:
 
 def a31(cycle: Cycle) -> Findings:
     """An open blocker has somebody at work on it."""
-    for each in state.blockers(cycle):
+    for each in cycle.state.open_blockers:
         if cycle.status == "completed":
             yield warning(
                 "A31", f"The cycle is completed, but {each.id} is open", cycle.record.file

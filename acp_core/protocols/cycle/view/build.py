@@ -12,7 +12,6 @@ from typing import Any
 
 from acp_core.model import (
     Event,
-    Finding,
     Need,
     NextAction,
     Notice,
@@ -22,7 +21,6 @@ from acp_core.model import (
     Phase,
     PhaseState,
     Row,
-    Severity,
     Snapshot,
     Source,
     SourceState,
@@ -30,7 +28,6 @@ from acp_core.model import (
     Target,
     Tone,
     Turn,
-    Verdict,
     Visit,
 )
 from acp_core.model.past import Count, PastTurn, Story
@@ -55,6 +52,7 @@ from acp_core.protocols.cycle.view import panels as view_panels
 from acp_core.protocols.cycle.view.panels import describe_status, panels
 from acp_core.protocols.cycle.view.timeline import OVER, timeline
 from acp_core.protocols.kit.diagnosis import mark
+from acp_core.protocols.kit.findings import verdict_of
 
 _REQUESTS = 5  # that are shown
 
@@ -92,7 +90,7 @@ def snapshot(
             status=Status.UNKNOWN,
             phase="",
             findings=findings,
-            verdict=_verdict(findings),
+            verdict=verdict_of(findings),
             obstacles=obstacles,
         )
     found = state.verdict(cycle)
@@ -112,7 +110,7 @@ def snapshot(
         status=_status(cycle, found),
         phase=state.current(cycle) if cycle.value else "",
         source=_source(cycle),
-        verdict=_verdict(findings),
+        verdict=verdict_of(findings),
         progress=done / len(AGENTS) if cycle.value else None,
         round=cycle.iteration or None,
         doubt="there are more files than acp reads" if project.cut else "",
@@ -169,13 +167,6 @@ def _status(cycle: Cycle, found: str) -> Status:
     if cycle.status == "failed" or (cycle.status != "completed" and found == state.BLOCKED):
         return Status.BLOCKED
     return Status.COMPLETED if cycle.status == "completed" else Status.ACTIVE
-
-
-def _verdict(findings: tuple[Finding, ...]) -> Verdict:
-    found = {finding.severity for finding in findings}
-    if Severity.ERROR in found:
-        return Verdict.INVALID
-    return Verdict.WARNINGS if Severity.WARNING in found else Verdict.VALID
 
 
 def _source(cycle: Cycle) -> Source:
@@ -254,7 +245,7 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
     """The other cycles of the project that wait for a person, each once."""
     needs = []
     for each in project.cycles:
-        waits: list[Decision | Blocker] = [*state.decisions(each), *state.for_a_person(each)]
+        waits: list[Decision | Blocker] = [*each.state.open_decisions, *state.for_a_person(each)]
         if each.id == shown.id or each.status not in schema.OPEN or not waits:
             continue
         title = each.state.title or each.id
@@ -278,7 +269,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         key = clean_line(f"{kind}:{cycle.id}:{what}")
         needs.append(Need(key, kind, clean_line(text), action=act, given=given, **more))
 
-    for number, each in enumerate(state.decisions(cycle), 1):
+    for number, each in enumerate(cycle.state.open_decisions, 1):
         what = each.id or number
         choices = "; ".join(f"{n}. {o}" for n, o in enumerate(each.options, 1))
         text = f"Decide {what}: {each.description}" + (f" ({choices})" if choices else "")
@@ -287,7 +278,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         what = blocker.id or number
         text = f"Blocker {what} is open: {blocker.description}"
         need("blocker", what, text, RESOLVE_ACT, given=(("blocker", blocker.id),))
-    asked = {each.agent for each in state.decisions(cycle)}
+    asked = {each.agent for each in cycle.state.open_decisions}
     for name in AGENTS:
         if state.agent_status(cycle, name) == "failed" and name not in asked:
             text = f"{name} failed: {cycle.agent(name).error or 'reason unknown'}"

@@ -38,8 +38,16 @@ from acp_core.protocols.wire.network.links import LinkError, has_token, parse_an
 from acp_core.protocols.wire.queries import Object, ask, say_answer
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import Reach, Reading
-from acp_core.protocols.wire.schema import untrusted_json
-from acp_core.protocols.wire.schema.basics import ITSELF, MAX_ID, SCHEMA, Code, Json, TaskState
+from acp_core.protocols.wire.schema import basics
+from acp_core.protocols.wire.schema.basics import (
+    ITSELF,
+    MAX_ID,
+    SCHEMA,
+    Code,
+    Json,
+    TaskState,
+    objects,
+)
 from acp_core.protocols.wire.schema.bodies import (
     data_part,
     file_at,
@@ -48,7 +56,6 @@ from acp_core.protocols.wire.schema.bodies import (
     text_part,
 )
 from acp_core.protocols.wire.schema.observed import PERSON, PeerSeen, Task
-from acp_core.protocols.wire.schema.untrusted_json import objects
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.network.client import Client, Receipt
@@ -183,7 +190,7 @@ async def _connect(client: Client, values: Values) -> Outcome:
     id = str((await client.connect(values.link.strip())).get("peer_id"))
     known = ""
     for _ in range(round(ANSWERS / PAUSE)):
-        peer = untrusted_json.read_as(PeerSeen, await client.peer(id))
+        peer = basics.read_as(PeerSeen, await client.peer(id))
         name = f"{peer.name} ({peer.id})"
         if peer.connected:
             return Outcome(OutcomeState.DONE, clean_line(f"Connected to {name}."))
@@ -365,7 +372,7 @@ async def resolve_peer(client: Client, named: str) -> str | None:
     """
     if not named:
         return None
-    known = [untrusted_json.read_as(PeerSeen, peer) for peer in await client.peers()]
+    known = [basics.read_as(PeerSeen, peer) for peer in await client.peers()]
     fitting = [peer.id for peer in known if peer.name == named]
     if not fitting or any(peer.id == named for peer in known):
         return named
@@ -519,7 +526,7 @@ async def _sent(client: Client, values: Values) -> Receipt:
 
 def _task_lines(values: Values, task: Object) -> list[str]:
     """Where a task stands; after waiting, also what it made, or what it needs."""
-    known = untrusted_json.read_as(Task, task)
+    known = basics.read_as(Task, task)
     error = f": {known.error}" if known.error else ""
     lines = [f"task {known.id}: {known.status}{error}"]
     if values.wait and known.artifact is not None:
@@ -542,62 +549,93 @@ def _is_done(sent: Receipt) -> bool:
 
 def answer(values: Values) -> int:
     """Give a task the input for which it waits; the exit code."""
-    preview = preview_answering(values)
-    return _on_task(
-        table.ANSWERING, preview, values, lambda its: its.resume(values.task, values.text)
+    return _asked(
+        table.ANSWERING,
+        lambda: preview_answering(values),
+        values,
+        lambda client: client.resume(values.task, values.text),
+        _task_line,
     )
 
 
 def cancel(values: Values) -> int:
     """Cancel a task; the exit code."""
-    preview = preview_canceling(values)
-    return _on_task(table.CANCELING, preview, values, lambda its: its.cancel(values.task))
+    return _asked(
+        table.CANCELING,
+        lambda: preview_canceling(values),
+        values,
+        lambda client: client.cancel(values.task),
+        _task_line,
+    )
 
 
-def _on_task(
-    spec: ActionSpec, preview: Preview, values: Values, work: Callable[[Client], Awaitable[Object]]
-) -> int:
-    if values.dry_run:
-        return _show(spec, preview, values)
-    task = ask(values, work)
-    return _end(values, spec, task, [f"{task.get('id')}: {task.get('status')}"])
+def _task_line(task: Object) -> str:
+    return f"{task.get('id')}: {task.get('status')}"
 
 
 def connect(values: Values) -> int:
     """Have an agent keep a connection; the exit code. Whether it comes about is not waited for."""
-    if values.dry_run:
-        return _show(table.CONNECTING, preview_connecting(values), values)
-    found = ask(values, lambda client: client.connect(values.link))
-    known = " (already known)" if found.get("already_connected") else ""
-    return _end(values, table.CONNECTING, found, [f"{found.get('peer_id')}: connecting{known}"])
+
+    def line(found: Object) -> str:
+        known = " (already known)" if found.get("already_connected") else ""
+        return f"{found.get('peer_id')}: connecting{known}"
+
+    return _asked(
+        table.CONNECTING,
+        lambda: preview_connecting(values),
+        values,
+        lambda client: client.connect(values.link),
+        line,
+    )
 
 
 def move(values: Values) -> int:
     """Let another peer get what waits for one; the exit code."""
-    if values.dry_run:
-        return _show(table.MOVING, preview_moving(values.peer, values.to), values)
 
     async def work(client: Client) -> Object:
         old, new = [await resolve_peer(client, each) or "" for each in (values.peer, values.to)]
         return await client.move(old, new)
 
-    told = ask(values, work)
-    lines = [f"{told.get('moved')} waiting for {told.get('peer_id')} moved to {told.get('to')}"]
-    return _end(values, table.MOVING, told, lines)
+    return _asked(
+        table.MOVING,
+        lambda: preview_moving(values.peer, values.to),
+        values,
+        work,
+        lambda told: (
+            f"{told.get('moved')} waiting for {told.get('peer_id')} moved to {told.get('to')}"
+        ),
+    )
 
 
 def forget(values: Values) -> int:
     """Drop a peer; the exit code."""
-    if values.dry_run:
-        return _show(table.FORGETTING, preview_forgetting(values.peer), values)
 
-    async def work(client: Client) -> str:
+    async def work(client: Client) -> Object:
         id = await resolve_peer(client, values.peer) or ""
         await client.forget(id)
-        return id
+        return {"peer_id": id}
 
-    id = ask(values, work)
-    return _end(values, table.FORGETTING, {"peer_id": id}, [f"{id}: forgotten"])
+    return _asked(
+        table.FORGETTING,
+        lambda: preview_forgetting(values.peer),
+        values,
+        work,
+        lambda told: f"{told['peer_id']}: forgotten",
+    )
+
+
+def _asked(
+    spec: ActionSpec,
+    preview: Callable[[], Preview],
+    values: Values,
+    work: Callable[[Client], Awaitable[Object]],
+    line: Callable[[Object], str],
+) -> int:
+    """Show what would be asked of an agent, or ask it and print its answer; the exit code."""
+    if values.dry_run:
+        return _show(spec, preview(), values)
+    found = ask(values, work)
+    return _end(values, spec, found, [line(found)])
 
 
 def _end(values: Values, spec: ActionSpec, facts: Mapping[str, Any], lines: Sequence[str]) -> int:

@@ -29,7 +29,7 @@ from acp_core.protocols.wire.network.links import (
     outward_address,
     parse,
 )
-from acp_core.protocols.wire.schema import agent_card
+from acp_core.protocols.wire.schema import bodies
 from acp_core.protocols.wire.schema.basics import SCHEMA, WireError, is_name
 
 if TYPE_CHECKING:
@@ -78,15 +78,15 @@ def _check(values: Values) -> None:
 
 
 def _trust(values: Values) -> None:
-    from acp_core.protocols.wire.network import trust
+    from acp_core.protocols.wire.network import client
 
-    trust.also(values.ca)
+    client.also(values.ca)
 
 
 def _config(values: Values) -> Config:
     from acp_core.protocols.wire.conduct.agent import Config
-    from acp_core.protocols.wire.network import trust
-    from acp_core.protocols.wire.schema.agent_card import skills_from_file
+    from acp_core.protocols.wire.network import client as network_client
+    from acp_core.protocols.wire.schema.bodies import skills_from_file
 
     return Config(
         name=values.name,
@@ -112,7 +112,7 @@ def _config(values: Values) -> Config:
         join=tuple(values.join),
         hosts=tuple(values.allow_host),
         open_loopback=values.open_loopback,
-        tls=trust.check_pair(values.tls_cert, values.tls_key),
+        tls=network_client.check_pair(values.tls_cert, values.tls_key),
         webhook_hosts=tuple(values.webhook_host),
         on_message=_answering(values),
         sync=values.sync,
@@ -208,7 +208,7 @@ def _log_safely() -> None:
 
 _LARGEST = 1 << 20  # bytes
 
-_READERS: dict[str, Callable[[object, str], Any]] = {"skills": agent_card.skills_from_file}
+_READERS: dict[str, Callable[[object, str], Any]] = {"skills": bodies.skills_from_file}
 """What a file can say of an option beyond what its words can."""
 
 _TYPES: dict[Kind, tuple[type, ...]] = {
@@ -302,12 +302,12 @@ def run_relay(values: Values) -> int:
         raise Refused("--key-file is required if other machines can reach the relay")
     import uvicorn
 
-    from acp_core.protocols.wire.network import trust
+    from acp_core.protocols.wire.network import client as client_module
     from acp_core.protocols.wire.network.links import loopback_or
     from acp_core.protocols.wire.serving.process import bind, more_files
     from acp_core.protocols.wire.serving.relay import Relay
 
-    cert, own_key = trust.check_pair(values.tls_cert, values.tls_key) or (None, None)
+    cert, own_key = client_module.check_pair(values.tls_cert, values.tls_key) or (None, None)
     try:
         made = bind(values.host, values.port)
     except (OSError, OverflowError) as error:
@@ -376,7 +376,7 @@ def _say_allowed(allowed: list[Allowed]) -> list[str]:
 def _bridge_config(values: Values, tell: Callable[[list[Allowed]], object]) -> Config:
     from acp_core.protocols.wire.bridge import KEPT, TAKEN, BridgeSetup
     from acp_core.protocols.wire.conduct.agent import Config, Limits
-    from acp_core.protocols.wire.network import trust
+    from acp_core.protocols.wire.network import client as client_module
 
     folder = os.path.abspath(values.folder)
     found = identify(values.folder, installed())
@@ -393,7 +393,7 @@ def _bridge_config(values: Values, tell: Callable[[list[Allowed]], object]) -> C
         port=values.port,
         http_port=values.http_port,
         hosts=tuple(values.allow_host),
-        tls=trust.check_pair(values.tls_cert, values.tls_key),
+        tls=client_module.check_pair(values.tls_cert, values.tls_key),
         bridge=BridgeSetup(folder, handed_in(WATCH), frozenset(values.allow), tell),
         retention=KEPT,
         limits=Limits(message=TAKEN),

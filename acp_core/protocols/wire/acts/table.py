@@ -194,8 +194,6 @@ RELAY = ActionSpec(
 
 _ACTS = "acp_core.protocols.wire.acts.offered"
 
-_RUN = "acp_core.protocols.wire.acts.offered"
-
 _QUERIES = "acp_core.protocols.wire.queries"
 
 SENDING = ActionSpec(
@@ -227,7 +225,7 @@ SENDING = ActionSpec(
     examples=('acp wire send A "Summarize the report" --new-task',),
     exits=(*ASKED[:1], (1, "refused; or with --wait: failed, needs input or is not finished"), *ASKED[2:]),
     place=WHOM,
-    run=f"{_RUN}:send",
+    run=f"{_ACTS}:send",
 )  # fmt: skip
 
 ANSWERING = ActionSpec(
@@ -246,7 +244,7 @@ ANSWERING = ActionSpec(
     examples=('acp wire answer A TASK "The one of May"',),
     exits=ASKED,
     place=WHOM,
-    run=f"{_RUN}:answer",
+    run=f"{_ACTS}:answer",
 )
 
 CANCELING = ActionSpec(
@@ -261,7 +259,7 @@ CANCELING = ActionSpec(
     examples=("acp wire cancel A TASK",),
     exits=ASKED,
     place=WHOM,
-    run=f"{_RUN}:cancel",
+    run=f"{_ACTS}:cancel",
 )
 
 CONNECTING = ActionSpec(
@@ -284,7 +282,7 @@ CONNECTING = ActionSpec(
     examples=("acp wire connect A acp://127.0.0.1:7802/TOKEN",),
     exits=ASKED,
     place=WHOM,
-    run=f"{_RUN}:connect",
+    run=f"{_ACTS}:connect",
 )
 
 FORGETTING = ActionSpec(
@@ -310,7 +308,7 @@ FORGETTING = ActionSpec(
     examples=("acp wire forget A peer_001",),
     exits=ASKED,
     place=WHOM,
-    run=f"{_RUN}:forget",
+    run=f"{_ACTS}:forget",
 )
 
 MOVING = ActionSpec(
@@ -331,7 +329,7 @@ MOVING = ActionSpec(
     examples=("acp wire move A peer_001 peer_002",),
     exits=ASKED,
     place=WHOM,
-    run=f"{_RUN}:move",
+    run=f"{_ACTS}:move",
 )  # fmt: skip
 
 OFFERED = (ANSWERING, SENDING, CANCELING, CONNECTING, MOVING, FORGETTING)

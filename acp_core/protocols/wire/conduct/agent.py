@@ -19,27 +19,27 @@ from urllib.parse import urlsplit
 import httpx
 
 from acp_core.protocols.wire import write
-from acp_core.protocols.wire.conduct.http_binding import Converse, HttpChannels
 from acp_core.protocols.wire.conduct.peers import Dial, Peers
-from acp_core.protocols.wire.network import trust
+from acp_core.protocols.wire.conduct.relay import Converse, HttpChannels
+from acp_core.protocols.wire.network import client as network_client
 from acp_core.protocols.wire.network.channels import Channel
 from acp_core.protocols.wire.network.lan import Heard
 from acp_core.protocols.wire.network.links import is_loopback
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.read import store as read_store
-from acp_core.protocols.wire.schema import agent_card as card
+from acp_core.protocols.wire.schema import bodies
 from acp_core.protocols.wire.schema.basics import (
     MAX_MESSAGE,
     Code,
     Json,
     LogEntry,
     WireError,
+    encode,
     invalid,
     new_id,
     now_text,
 )
 from acp_core.protocols.wire.schema.bodies import is_web_address
-from acp_core.protocols.wire.schema.untrusted_json import encode
 from acp_core.protocols.wire.write import Database, Retention, Tx
 
 if TYPE_CHECKING:
@@ -187,8 +187,8 @@ class Agent:
     def card(self) -> Json:
         """The AgentCard as it is now."""
         config = self.config
-        return card.make_card(
-            card.About(
+        return bodies.make_card(
+            bodies.About(
                 name=config.name,
                 description=config.description,
                 skills=config.skills,
@@ -516,7 +516,7 @@ class Webhooks:
         hub = self._agent.hub
         place = hub.last
         async with httpx.AsyncClient(
-            timeout=TIMEOUT, trust_env=False, verify=trust.context(url)
+            timeout=TIMEOUT, trust_env=False, verify=network_client.context(url)
         ) as client:
             while not hub.closed:
                 await hub.grown(place, 60.0)

@@ -26,10 +26,18 @@ from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.wire import write
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.read.store import MessageFilter
-from acp_core.protocols.wire.schema.basics import MESSAGE, Json, LogEntry, TaskState, WireError
+from acp_core.protocols.wire.schema.basics import (
+    MESSAGE,
+    Json,
+    LogEntry,
+    TaskState,
+    WireError,
+    decode,
+    fields_of,
+    objects,
+)
 from acp_core.protocols.wire.schema.bodies import check_parts, data_part, text_part
 from acp_core.protocols.wire.schema.observed import CLAIMED, NOTE, handed_on, people
-from acp_core.protocols.wire.schema.untrusted_json import decode, fields_of, objects
 from acp_core.protocols.wire.write import DELEGATED, Tx
 
 TABLE = """CREATE TABLE IF NOT EXISTS jobs (

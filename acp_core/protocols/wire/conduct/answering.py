@@ -52,7 +52,7 @@ from acp_core.model.text import clean_name
 from acp_core.person import settings
 from acp_core.person.permissions import Policy
 from acp_core.protocols.wire import write
-from acp_core.protocols.wire.conduct import answer_jobs, messages
+from acp_core.protocols.wire.conduct import answer_jobs, peers
 from acp_core.protocols.wire.conduct.agent import Agent
 from acp_core.protocols.wire.conduct.answer_jobs import Job, Material, Outcome
 from acp_core.protocols.wire.read import store
@@ -435,12 +435,12 @@ async def _send(agent: Agent, job: Job, material: Material, told: Outcome, type:
         return  # nothing was said, and nobody waits
     draft = _draft(agent, job, material, parts or [text_part("")], type)
     try:
-        await messages.answer(agent, draft, material.peer_id, type)
+        await peers.answer(agent, draft, material.peer_id, type)
     except WireError as refusal:
         if refusal.code is Code.TOO_LARGE:
             short = text_part(f"the answer is too large to be sent: {refusal.message}")
             draft = _draft(agent, job, material, [short], type)
-            await messages.answer(agent, draft, material.peer_id, type)
+            await peers.answer(agent, draft, material.peer_id, type)
         elif refusal.code is not Code.NOT_FOUND:  # a peer that was forgotten is told nothing
             raise
 

@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from websockets.asyncio.client import connect
 from websockets.asyncio.connection import Connection
@@ -30,14 +30,23 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.http11 import Request, Response
 
 from acp_core.model.errors import NetworkError
-from acp_core.protocols.wire.conduct.agent import Agent
 from acp_core.protocols.wire.conduct.peers import Peer
-from acp_core.protocols.wire.conduct.session import PeerRefused, Session, guest
 from acp_core.protocols.wire.network import links
 from acp_core.protocols.wire.network.channels import SLACK, Channel, ChannelClosed, LineChannel
 from acp_core.protocols.wire.network.links import Link
-from acp_core.protocols.wire.schema.basics import ERROR, HELLO, Code, WireError
-from acp_core.protocols.wire.schema.untrusted_json import decode_object, encode
+from acp_core.protocols.wire.schema.basics import (
+    ERROR,
+    HELLO,
+    Code,
+    WireError,
+    decode_object,
+    encode,
+)
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.conduct.agent import Agent
+
+from acp_core.protocols.wire.conduct.session import PeerRefused, Session, guest
 
 logger = logging.getLogger("acp.wire")
 
@@ -404,10 +413,10 @@ async def keep_connected(agent: Agent, peer: Peer) -> None:
 
 async def _dial(agent: Agent, link: links.AnyLink) -> Channel:
     """A connection over the binding that the link names."""
-    from acp_core.protocols.wire.conduct import http_binding, relay
+    from acp_core.protocols.wire.conduct import relay
 
     if isinstance(link, links.HttpLink):
-        return await http_binding.dial(agent, link)
+        return await relay.dial(agent, link)
     if isinstance(link, links.RelayLink):
         return await relay.dial_relay(agent, link)
     return await (dial_tcp(agent, link) if link.scheme == "tcp" else dial_websocket(agent, link))

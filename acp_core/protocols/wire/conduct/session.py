@@ -10,19 +10,17 @@ import asyncio
 import logging
 import sqlite3
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.files.decode import text
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire import write
-from acp_core.protocols.wire.conduct import messages
-from acp_core.protocols.wire.conduct.agent import Agent
+from acp_core.protocols.wire.conduct import peers
 from acp_core.protocols.wire.conduct.peers import Peer
 from acp_core.protocols.wire.network import identity
 from acp_core.protocols.wire.network.channels import Channel, ChannelClosed, Pace, until_one_ends
 from acp_core.protocols.wire.read import store as read_store
-from acp_core.protocols.wire.schema import agent_card as cards
-from acp_core.protocols.wire.schema.agent_card import PeerCard
+from acp_core.protocols.wire.schema import bodies
 from acp_core.protocols.wire.schema.basics import (
     ACK,
     CARD,
@@ -33,14 +31,20 @@ from acp_core.protocols.wire.schema.basics import (
     TASK_UPDATED,
     Json,
     WireError,
+    decode_object,
+    encode,
     invalid,
     new_id,
     now_text,
 )
-from acp_core.protocols.wire.schema.untrusted_json import decode_object, encode
+from acp_core.protocols.wire.schema.bodies import PeerCard
 from acp_core.protocols.wire.write import Tx
 
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.conduct.agent import Agent
+
 logger = logging.getLogger("acp.wire")
+
 
 WINDOW = 256  # frames that are on their way without having been acknowledged
 
@@ -74,7 +78,7 @@ class Session:
         self.agent = agent
         self.dialled = dialled
         self.proven = False
-        self.card: PeerCard = cards.read_card(None)
+        self.card: PeerCard = bodies.read_card(None)
         self._channel = channel
         self._peer: Peer | None = None
         self._unread = asyncio.Semaphore(agent.config.limits.unread)
@@ -133,10 +137,10 @@ class Session:
                 frame = await self._first(CARD, MESSAGE)
                 if frame["type"] == MESSAGE:
                     self._early.append(frame)
-                    return cards.read_card({"name": frame.get("from")})
+                    return bodies.read_card({"name": frame.get("from")})
                 if len(encode(frame)) > LARGEST_CARD:
                     raise PeerRefused("the card is too large")
-                card = cards.read_card(frame.get("card"))
+                card = bodies.read_card(frame.get("card"))
                 if identity.is_nonce(asked := frame.get("nonce")):
                     given = identity.signatures_for(
                         asked, own, card, self.agent.instance, self.agent.identity
@@ -196,7 +200,7 @@ class Session:
         if kind == ACK:
             self._acknowledged(peer, frame)
         elif kind == CARD:
-            self._renew(peer, cards.read_card(frame.get("card")))
+            self._renew(peer, bodies.read_card(frame.get("card")))
         elif kind == PROOF:  # it belongs to the beginning
             pass
         elif kind == ERROR:
@@ -205,10 +209,10 @@ class Session:
                 raise PeerRefused(said)
             logger.warning("%s says: %r", peer.name, said)
         elif kind == TASK_UPDATED:
-            return _Taken(messages.update(self.agent, peer, frame), id)
+            return _Taken(peers.update(self.agent, peer, frame), id)
         else:
             trusted = not self._channel.rewrites
-            return _Taken(messages.take(self.agent, peer, frame, trusted), id)
+            return _Taken(peers.take(self.agent, peer, frame, trusted), id)
         return None
 
     def _renew(self, peer: Peer, card: PeerCard) -> None:
@@ -236,7 +240,7 @@ class Session:
                 await self._send(ACK, message_id=ids[-1], message_ids=ids)
 
     def _arrived(self, result: object) -> None:
-        if not isinstance(result, messages.Taken):
+        if not isinstance(result, peers.Taken):
             return
         if not result.new:
             self.agent.deduped += 1

@@ -1,28 +1,33 @@
-"""A client of an agent's HTTP interface: asynchronous, with an answer or an error for everything.
+"""A client of an agent's HTTP interface, asynchronous, with an answer or an error for everything; and whom it trusts.
 
 async with Client("http://127.0.0.1:7901") as agent:
     receipt = await agent.send("hello")
     async for event in agent.stream(since=receipt.server_seq):
         ...
+
+Certificates of the usual public authorities are believed, or of those in ``SSL_CERT_FILE`` in their
+place; and of the authority that `--ca` names.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import ssl
 from collections.abc import AsyncIterator
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx
 
-from acp_core.model.errors import NetworkError
-from acp_core.protocols.wire.network import agent_directory, links, trust
+from acp_core.model.errors import NetworkError, Refused
+from acp_core.protocols.wire.network import agent_directory, links
 from acp_core.protocols.wire.schema import observed
-from acp_core.protocols.wire.schema.basics import Json
+from acp_core.protocols.wire.schema.basics import Json, count, decode, fields_of, objects
 from acp_core.protocols.wire.schema.basics import WireError as Refusal
 from acp_core.protocols.wire.schema.bodies import is_web_address, text_part
-from acp_core.protocols.wire.schema.untrusted_json import count, decode, fields_of, objects
 
 PAUSE = 0.5  # seconds before a stream that broke is opened again
 
@@ -95,7 +100,7 @@ class Client:
             headers=headers,
             timeout=timeout,
             trust_env=False,
-            verify=trust.context(self.address.url, self.address.certificate),
+            verify=context(self.address.url, self.address.certificate),
         )
 
     async def __aenter__(self) -> Client:
@@ -299,7 +304,7 @@ class Client:
                     yield event
             except httpx.HTTPError as error:
                 if not again:
-                    raise AgentError(f"the stream broke: {trust.words(error)}") from None
+                    raise AgentError(f"the stream broke: {words(error)}") from None
             if not again:
                 return
             await asyncio.sleep(PAUSE)
@@ -353,9 +358,9 @@ class Client:
             unsure = method != "GET" and not isinstance(error, _NEVER_SENT)
             said = "does not answer" if unsure else "cannot be reached"
             raise AgentError(
-                f"the agent at {where} {said}: {trust.words(error)}",
+                f"the agent at {where} {said}: {words(error)}",
                 unsure=unsure,
-                untrusted=bool(trust.untrusted(error)),
+                untrusted=bool(untrusted(error)),
             ) from None
         if not response.is_success:
             raise refusal(response, data)
@@ -460,12 +465,11 @@ class TooLarge(httpx.HTTPError):
         super().__init__(f"{what} of more than {limit} bytes")
 
 
-async def read_body(response: httpx.Response, seconds: float, limit: int = LARGEST) -> bytes:
-    """The whole of an answer.
+async def read_body(response: httpx.Response, seconds: float) -> bytes:
+    """The whole of an answer, as far as it is no larger than `LARGEST`.
 
     Args:
         seconds: within which all of it has to arrive.
-        limit: bytes of it at most.
 
     Raises:
         TooLarge: it is larger.
@@ -477,8 +481,8 @@ async def read_body(response: httpx.Response, seconds: float, limit: int = LARGE
         async with asyncio.timeout(seconds):
             async for chunk in _chunks(response):
                 data += chunk
-                if len(data) > limit:
-                    raise TooLarge("an answer", limit)
+                if len(data) > LARGEST:
+                    raise TooLarge("an answer", LARGEST)
     except TimeoutError:
         raise httpx.ReadTimeout("the answer is endless") from None
     return bytes(data)
@@ -513,3 +517,98 @@ async def _chunks(response: httpx.Response) -> AsyncIterator[bytes]:
         )
     async for chunk in response.aiter_raw():
         yield chunk
+
+
+VARIABLE = "SSL_CERT_FILE"
+
+_more: list[str] = []
+
+
+def also(file: str | None) -> None:
+    """Believe the authorities in this file, too, from now on and everywhere in this process.
+
+    Raises:
+        Refused: it cannot be read, or holds no certificate.
+    """
+    if not file:
+        return
+    try:
+        ssl.create_default_context(cafile=file)
+    except (OSError, ValueError) as error:
+        raise Refused(f"--ca: {file}: {_reason(error)}") from None
+    _more.append(file)
+
+
+def context(url: str, own: str = "") -> ssl.SSLContext | bool:
+    """What checks who answers at an address; False where nothing there is encrypted.
+
+    Args:
+        url: the address.
+        own: the certificate file of an agent of this user, which is believed for what it is: it
+            need not name this machine's loopback address.
+
+    Raises:
+        OSError: a file of certificates cannot be read.
+    """
+    if not url.startswith("https:"):
+        return False
+    if own:
+        return _pinned(own)
+    return _usual(os.environ.get(VARIABLE, ""), tuple(_more))
+
+
+@lru_cache(maxsize=4)
+def _usual(file: str, more: tuple[str, ...]) -> ssl.SSLContext:
+    """Made once: that takes a while. ``file`` is what the environment names."""
+    made = httpx.create_ssl_context()  # which reads SSL_CERT_FILE
+    for each in more:
+        made.load_verify_locations(each)
+    return made
+
+
+def _pinned(file: str) -> ssl.SSLContext:
+    made = ssl.create_default_context(cafile=file)
+    made.check_hostname = False
+    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return made
+
+
+def check_pair(cert: str | None, key: str | None) -> tuple[str, str] | None:
+    """The files with a certificate and its key, where an agent is to serve with them.
+
+    Raises:
+        Refused: one of them is missing, or they cannot be used.
+    """
+    if not cert and not key:
+        return None
+    if not cert or not key:
+        raise Refused("--tls-cert and --tls-key require each other")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=lambda: "")
+    except (OSError, ValueError) as error:
+        raise Refused(f"--tls-cert, --tls-key: {cert}, {key}: {_reason(error)}") from None
+    return os.path.abspath(cert), os.path.abspath(key)
+
+
+def words(error: Exception) -> str:
+    """Why a request failed, in words that say what to do about a certificate."""
+    text = str(error) or type(error).__name__
+    found = untrusted(error)
+    if found:
+        return f"its certificate is not trusted here ({found}): name the authority's file with --ca or {VARIABLE}"
+    return f"{text}: it does not speak TLS" if "WRONG_VERSION_NUMBER" in text else text
+
+
+def untrusted(error: Exception) -> str:
+    """What is wrong with a certificate, where that is why a request failed; else ""."""
+    cause: BaseException | None = error if isinstance(error, httpx.ConnectError) else None
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return str(cause.verify_message).rstrip(".")
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    told = error.strerror if isinstance(error, OSError) else None
+    return told or getattr(error, "reason", None) or str(error) or type(error).__name__

@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Unusable
-from acp_core.protocols.wire.schema.agent_card import PeerCard
 from acp_core.protocols.wire.schema.basics import (
     SCHEME,
     Code,
@@ -30,6 +29,7 @@ from acp_core.protocols.wire.schema.basics import (
     time_of,
     to_base64,
 )
+from acp_core.protocols.wire.schema.bodies import PeerCard
 
 DEFAULT = "~/.acp/identity.json"
 

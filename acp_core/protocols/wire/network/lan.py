@@ -18,8 +18,14 @@ from typing import NamedTuple
 
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.network.links import Link, authority, is_token
-from acp_core.protocols.wire.schema.basics import Json, WireError, is_name, time_text
-from acp_core.protocols.wire.schema.untrusted_json import decode_object, encode
+from acp_core.protocols.wire.schema.basics import (
+    Json,
+    WireError,
+    decode_object,
+    encode,
+    is_name,
+    time_text,
+)
 
 MARK = b"ACP1"
 

@@ -28,16 +28,10 @@ from acp_core.protocols.wire.network.agent_directory import Running
 from acp_core.protocols.wire.network.links import is_token
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.read.store import NEWER, STORE_VERSION, PeerRow
-from acp_core.protocols.wire.schema import observed, untrusted_json
-from acp_core.protocols.wire.schema.basics import (
-    Json,
-    LogEntry,
-    from_base64,
-    time_of,
-)
+from acp_core.protocols.wire.schema import basics, observed
+from acp_core.protocols.wire.schema.basics import Json, LogEntry, fields_of, from_base64, time_of
 from acp_core.protocols.wire.schema.bodies import in_line, shown_text, spoken
 from acp_core.protocols.wire.schema.observed import PeerSeen, People, Task
-from acp_core.protocols.wire.schema.untrusted_json import fields_of
 
 FILE = "wire.sqlite3"
 
@@ -262,7 +256,7 @@ class Source:
             begun=time_of(store.find_value(db, store.BEGUN)),
             entries=tuple(self._entries),
             written=dict(self._written),
-            tasks=tuple(untrusted_json.read_as(Task, task) for task in found),
+            tasks=tuple(basics.read_as(Task, task) for task in found),
             peers=tuple(_seen(row, running) for row in store.all_peers(db)),
             queues={id: Queue(*depth) for id, depth in store.queue_depths(db).items()},
         )

@@ -21,16 +21,20 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.kit.wording import RETRYING
 from acp_core.protocols.wire.network.agent_directory import Address
 from acp_core.protocols.wire.network.links import missing
-from acp_core.protocols.wire.read import known
 from acp_core.protocols.wire.read.folder import Reach, Reading
-from acp_core.protocols.wire.read.known import Known, Writer
+from acp_core.protocols.wire.read.known import (
+    AWAY,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    Known,
+    Writer,
+    record,
+)
 from acp_core.protocols.wire.schema.basics import Json
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.network.client import Client
-    from acp_core.protocols.wire.read.folder_elsewhere import Elsewhere
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two tries to reach it
+    from acp_core.protocols.wire.read.elsewhere import Elsewhere
 
 _LEAVE = 1.0  # seconds for all of it to end with the process
 
@@ -132,7 +136,7 @@ class Following:
         Raises:
             WireError: it does not answer.
         """
-        from acp_core.protocols.wire.read.folder_elsewhere import Elsewhere, is_bridge
+        from acp_core.protocols.wire.read.elsewhere import Elsewhere, is_bridge
 
         if not is_bridge(card):
             return
@@ -161,7 +165,7 @@ class Following:
             gone, self._known.away = self._known.away, ""
         self._tell()
         if gone:
-            self.take([known.record(known.AWAY, why="")])
+            self.take([record(AWAY, why="")])
 
     def asked_every(self, seconds: float) -> None:
         """It cannot tell what happens while it answers: it is asked, with a pause between."""
@@ -181,7 +185,7 @@ class Following:
             same = self._reach is None and self._known.away == why
             self._reach = None
         if not same:
-            self.take([known.record(known.AWAY, why=why)])
+            self.take([record(AWAY, why=why)])
         self._settled.set()
 
     def _tell(self) -> None:
@@ -203,7 +207,7 @@ class Following:
             self.lost(f"{names} is missing here: pip install 'acp-tui[wire]' installs it")
             return
         from acp_core.protocols.wire.network.client import AgentError
-        from acp_core.protocols.wire.read.session import Session
+        from acp_core.protocols.wire.read.elsewhere import Session
 
         pause = FIRST_PAUSE
         while True:

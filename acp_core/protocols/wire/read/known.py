@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.files import atomic
 from acp_core.files.decode import text
@@ -32,10 +32,22 @@ from acp_core.protocols.wire.read.folder import (
     Reading,
     moment,
 )
-from acp_core.protocols.wire.schema import untrusted_json
-from acp_core.protocols.wire.schema.basics import Json, LogEntry, WireError, now_text, time_of
+from acp_core.protocols.wire.schema import basics
+from acp_core.protocols.wire.schema.basics import (
+    Json,
+    LogEntry,
+    Object,
+    WireError,
+    decode,
+    encode,
+    fields_of,
+    now_text,
+    time_of,
+)
 from acp_core.protocols.wire.schema.observed import PeerReport, Task
-from acp_core.protocols.wire.schema.untrusted_json import Object, decode, encode, fields_of
+
+if TYPE_CHECKING:
+    pass
 
 ENTRY, CARD, PEERS, TASK, AWAY, ANEW = "entry", "card", "peers", "task", "away", "anew"
 
@@ -128,7 +140,7 @@ class Known:
             self._written, self._floor = {}, None
             self.tasks = {}
         else:
-            self._change(what, untrusted_json.read_as(_Record, told))
+            self._change(what, basics.read_as(_Record, told))
         if what != AWAY and self.card:  # without its card, it never answered
             self.heard = told.get("at")
         if self._ends:
@@ -508,3 +520,6 @@ def _ends_well(path: Path) -> bool:
             return False
         file.seek(-1, os.SEEK_END)
         return file.read(1) == b"\n"
+
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two tries to reach it

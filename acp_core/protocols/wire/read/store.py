@@ -265,12 +265,6 @@ def queue_depths(db: sqlite3.Connection) -> dict[str, tuple[int, float]]:
     return {peer_id: (count, oldest) for peer_id, count, oldest in rows}
 
 
-def queue_depth(db: sqlite3.Connection, peer_id: str) -> int:
-    """How many frames have to reach a peer."""
-    row = db.execute("SELECT count(*) FROM outgoing WHERE peer_id = ?", (peer_id,)).fetchone()
-    return int(row[0])
-
-
 def peer_row(row: tuple[int, str, str, str, int, str, str, str, str, int, int]) -> PeerRow:
     number, identity, name, link, dials, card, key, on, off, sent, came = row
     known = json.loads(card) if card else None

@@ -16,17 +16,20 @@ from typing import Any, NamedTuple
 
 from acp_core.files.decode import flag, key, text, whole
 from acp_core.model.text import clean_line, unseen
-from acp_core.protocols.wire.schema import untrusted_json
+from acp_core.protocols.wire.schema import basics
 from acp_core.protocols.wire.schema.basics import (
     ROLES,
     TERMINAL,
     Json,
+    Object,
     TaskState,
+    count,
+    line_of,
+    text_that,
     time_of,
     time_text,
 )
 from acp_core.protocols.wire.schema.bodies import data_part, in_line, shown_text, text_part
-from acp_core.protocols.wire.schema.untrusted_json import Object, count, line_of, text_that
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +272,7 @@ class Shape(NamedTuple):
     read: Callable[[Any], Any]
 
 
-_text = untrusted_json.text_that(bool)  # one that says something
+_text = basics.text_that(bool)  # one that says something
 
 
 def _time(value: Any) -> str | None:
@@ -306,7 +309,7 @@ def _skills(value: Any) -> list[Json] | None:
     if not isinstance(value, list):
         return None
     named = [{"id": each, "name": each} if isinstance(each, str) else each for each in value]
-    return untrusted_json.objects(named)
+    return basics.objects(named)
 
 
 _PART = (
@@ -468,13 +471,13 @@ def _at(fields: Json, place: str) -> Any:
 
 def card(told: Json) -> Json:
     """An AgentCard, flat; older agents wrap it in ``self``."""
-    fields = untrusted_json.inside(told, "self", unless="name")
+    fields = basics.inside(told, "self", unless="name")
     return {**fields, **_taken(fields, _CARD)}
 
 
 def task(told: Json) -> Json:
     """A task; some answers wrap it in ``task``."""
-    fields = untrusted_json.inside(told, "task", unless="id")
+    fields = basics.inside(told, "task", unless="id")
     return {**fields, **_taken(fields, _TASK)}
 
 
@@ -509,6 +512,4 @@ def event(name: str, told: Json) -> tuple[str, Json]:
 
 def number(told: Json) -> int:
     """The place of an event in its agent's log where only its data says it; 0 where nothing does."""
-    return (
-        untrusted_json.count(told.get("seq")) or untrusted_json.count(told.get("server_seq")) or 0
-    )
+    return basics.count(told.get("seq")) or basics.count(told.get("server_seq")) or 0

@@ -1,36 +1,68 @@
-"""The endpoints: the agent itself and its peers, messages, and tasks (core specification, section 3)."""
+"""The endpoints (core specification, section 3): the agent and its peers, messages, tasks; their table and description.
+
+One table names every endpoint; the application serves them, and their OpenAPI description is made of
+it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from starlette.types import ASGIApp
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from acp_core.protocols.wire import state, write
-from acp_core.protocols.wire.conduct import messages as conduct_messages
-from acp_core.protocols.wire.conduct.messages import Sent
+from acp_core.protocols.wire.conduct import peers as conduct_peers
+from acp_core.protocols.wire.conduct.agent import Agent
+from acp_core.protocols.wire.conduct.peers import Sent
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.read import store as read_store
 from acp_core.protocols.wire.read.store import MessageFilter, TaskFilter
-from acp_core.protocols.wire.schema import agent_card, bodies
+from acp_core.protocols.wire.schema import bodies
 from acp_core.protocols.wire.schema.basics import (
     ROLES,
+    STATUS,
     TERMINAL,
     VERSION,
     Code,
     Json,
     TaskState,
     WireError,
+    decode_object,
     invalid,
     is_name,
     new_id,
 )
-from acp_core.protocols.wire.schema.bodies import Draft, check_parts, data_part, parts_of
-from acp_core.protocols.wire.schema.untrusted_json import decode_object
-from acp_core.protocols.wire.serving.http import ANYBODY, OWNER, PEER, Call, answer, page
+from acp_core.protocols.wire.schema.bodies import (
+    FIELDS,
+    SENDING,
+    Draft,
+    check_parts,
+    data_part,
+    parts_of,
+)
+from acp_core.protocols.wire.serving import http
+from acp_core.protocols.wire.serving.http import (
+    ANYBODY,
+    OWNER,
+    PEER,
+    Call,
+    Endpoint,
+    Guard,
+    Param,
+    answer,
+    limit_params,
+    page,
+    refuse,
+    serve,
+)
 from acp_core.protocols.wire.write import Tx
 
 _SILENT = "this agent does not listen on the local network (--advertise-mdns)"
@@ -106,7 +138,7 @@ async def skill_list(call: Call) -> ASGIApp:
     """``GET /skills``: a bare list, or a page where JSON is asked for by name."""
     limit, offset = call.count("limit"), call.count("offset")
     tag, query = call.text("tag"), call.text("q")
-    fitting = agent_card.find_skills(call.agent.config.skills, query or "", 1000)
+    fitting = bodies.find_skills(call.agent.config.skills, query or "", 1000)
     if tag is not None:
         fitting = [skill for skill in fitting if tag in (skill.get("tags") or [])]
     plain = [{k: v for k, v in skill.items() if k != "match_score"} for skill in fitting]
@@ -126,11 +158,11 @@ async def skill_query(call: Call) -> ASGIApp:
     wanted = bodies.take(body, "skill_id") or bodies.take(body, "capability")
     query = bodies.take(body, "query")
     config = call.agent.config
-    found = agent_card.find_skills(config.skills, query or wanted or "", min(limit, 1000))
+    found = bodies.find_skills(config.skills, query or wanted or "", min(limit, 1000))
     content: Json = {"ok": True, "skills": found, "agent": config.name}
     if wanted and query is None:
         largest = config.limits.message
-        content |= agent_card.support(config.skills, wanted, config.name, body, largest)
+        content |= bodies.support(config.skills, wanted, config.name, body, largest)
     return answer(content)
 
 
@@ -149,12 +181,17 @@ async def get_peer(call: Call) -> ASGIApp:
     return answer((await call.agent.peers.as_json([peer]))[0])
 
 
+def _needed(body: Json, name: str) -> str:
+    value: str | None = bodies.take(body, name)
+    if value is None:
+        raise invalid(f"{name} is missing")
+    return value
+
+
 async def connect_peer(call: Call) -> ASGIApp:
     """``POST /peers/connect``: keep a connection to the agent behind a link."""
     body = await call.body()
-    link = bodies.take(body, "link")
-    if link is None:
-        raise invalid("link is missing")
+    link = _needed(body, "link")
     peer, known = await call.agent.peers.connect(link, bodies.take(body, "name"))
     content = {"ok": True, "peer_id": peer.id, "connecting_to": link, "name": peer.name}
     return answer({**content, "already_connected": True} if known else content)
@@ -163,9 +200,7 @@ async def connect_peer(call: Call) -> ASGIApp:
 async def rename_peer(call: Call) -> ASGIApp:
     """``POST /peer/{id}/rename``."""
     body = await call.body()
-    name = bodies.take(body, "name")
-    if name is None:
-        raise invalid("name is missing")
+    name = _needed(body, "name")
     peer = call.agent.peers.get(call.path("id"))
     before = await call.agent.peers.rename(peer, name)
     return answer({"ok": True, "peer_id": peer.id, "old_name": before, "new_name": name})
@@ -174,9 +209,7 @@ async def rename_peer(call: Call) -> ASGIApp:
 async def move_peer(call: Call) -> ASGIApp:
     """``POST /peer/{id}/move``: let another peer get what waits for this one."""
     body = await call.body()
-    to = bodies.take(body, "to")
-    if to is None:
-        raise invalid("to is missing")
+    to = _needed(body, "to")
     peers = call.agent.peers
     old, new = peers.get(call.path("id")), peers.get(to)
     moved = await peers.move(old, new)
@@ -214,7 +247,7 @@ async def send_to(call: Call) -> ASGIApp:
     body = await call.message()
     draft = bodies.draft(body)
     peer = call.agent.peers.get(call.path("id"))
-    sent = await conduct_messages.send(call.agent, draft, peer.id)
+    sent = await conduct_peers.send(call.agent, draft, peer.id)
     return await _answer(call, draft, sent, peer_id=peer.id)
 
 
@@ -225,7 +258,7 @@ async def send_anything(call: Call) -> ASGIApp:
         body = {"parts": [data_part(body)], "role": "user", "message_id": body.get("message_id")}
     body.setdefault("role", "user")
     draft = bodies.draft(body)
-    sent = await conduct_messages.send(call.agent, draft, draft.peer_id)
+    sent = await conduct_peers.send(call.agent, draft, draft.peer_id)
     return answer({"ok": True, "id": sent.message_id, "message_id": sent.message_id})
 
 
@@ -236,9 +269,9 @@ async def _send(call: Call, body: Json, draft: Draft) -> ASGIApp:
         if not is_name(sender):
             raise invalid("from: must be the name of an agent (1 to 64 printable characters)")
         owner = call.rights != PEER
-        sent = await conduct_messages.post(agent, body, draft, sender, owner=owner)
+        sent = await conduct_peers.post(agent, body, draft, sender, owner=owner)
         return await _answer(call, draft, sent)
-    sent = await conduct_messages.send(agent, draft, draft.peer_id)
+    sent = await conduct_peers.send(agent, draft, draft.peer_id)
     return await _answer(call, draft, sent)
 
 
@@ -264,12 +297,10 @@ async def _answer(call: Call, draft: Draft, sent: Sent, **more: object) -> ASGIA
 async def reply_to_message(call: Call) -> ASGIApp:
     """``POST /reply``: answer a message that waits for it."""
     body = await call.message()
-    correlation = bodies.take(body, "correlation_id")
-    if correlation is None:
-        raise invalid("correlation_id is missing")
+    correlation = _needed(body, "correlation_id")
     if body.get("role") is None:
         body = {**body, "role": "agent"}
-    sent = await conduct_messages.reply(call.agent, correlation, bodies.draft(body))
+    sent = await conduct_peers.reply(call.agent, correlation, bodies.draft(body))
     content = {"ok": True, "message_id": sent.message_id, "server_seq": sent.seq}
     return answer(
         {**content, "queued": True} if sent.queued else content, 202 if sent.queued else 200
@@ -350,6 +381,7 @@ async def offline_queue(call: Call) -> ASGIApp:
 
 
 Changing = Callable[[Tx], tuple[Json, bool]]
+
 """Changes a task; says also whether its peer will be told."""
 
 _PAUSES = {TaskState.INPUT_REQUIRED.value, *(each.value for each in TERMINAL)}
@@ -423,7 +455,7 @@ async def _delegate(
         True,
         {},
     )
-    sent = await conduct_messages.send(call.agent, draft, peer_id)
+    sent = await conduct_peers.send(call.agent, draft, peer_id)
     if sent.task is None:
         raise WireError(Code.NOT_FOUND, "the message was sent before, without a task")
     return _task_answer(sent.task, 201)
@@ -513,7 +545,7 @@ async def resume_task(call: Call) -> ASGIApp:
     if task["direction"] == write.DELEGATED:
         context = task["context_id"]
         draft = Draft(parts, "user", message_id, id, context, None, None, False, 0.0, False, {})
-        await conduct_messages.send(agent, draft, task["peer_id"])
+        await conduct_peers.send(agent, draft, task["peer_id"])
 
     def work(tx: Tx) -> tuple[Json, bool]:
         now = write.task_known(tx, id)
@@ -556,3 +588,266 @@ async def _changed(call: Call, work: Changing) -> Json:
 
 def _task_answer(task: Json, status: int = 200) -> ASGIApp:
     return answer({**task, "ok": True, "task": task}, status)
+
+
+def application(agent: Agent) -> ASGIApp:
+    """The agent's HTTP interface as an ASGI application."""
+    return Guard(_Router(agent), agent)
+
+
+class _Router:
+    """Finds the endpoint of a request: most stand under a plain path and need no search."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._plain: dict[str, dict[str, Endpoint]] = {}
+        self._others: list[tuple[re.Pattern[str], dict[str, Endpoint]]] = []
+        named: dict[str, dict[str, Endpoint]] = {}
+        for place in endpoints_of(agent):
+            for path in place.paths:
+                methods = named if "{" in path else self._plain
+                methods.setdefault(path, {})[place.method] = place
+        self._others = [(compile_path(path)[0], methods) for path, methods in named.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        found, params = self._find(scope["path"])
+        method = scope["method"]
+        place = found.get("GET" if method == "HEAD" else method)
+        if place is None:
+            await _unknown(method, bool(found))(scope, receive, send)
+            return
+        scope["path_params"] = params
+        app = await serve(self._agent, place, Request(scope, receive))
+        await app(scope, receive, send)
+
+    def _find(self, path: str) -> tuple[dict[str, Endpoint], dict[str, str]]:
+        plain = self._plain.get(path)
+        if plain is not None:
+            return plain, {}
+        for pattern, methods in self._others:
+            match = pattern.match(path)
+            if match:
+                return methods, match.groupdict()
+        return {}, {}
+
+
+def _unknown(method: str, known: bool) -> Response:
+    """What has no endpoint. ``OPTIONS`` lets no web page in: no header says that one may ask."""
+    if method == "OPTIONS":
+        return Response(status_code=204, headers={"allow": "GET, POST, DELETE, OPTIONS"})
+    if known:
+        return refuse(WireError(Code.INVALID, f"{method} is not possible here"), 405)
+    return refuse(WireError(Code.NOT_FOUND, "no such endpoint"))
+
+
+_STATES = tuple(state.value for state in TaskState)
+
+_MESSAGES = (
+    *limit_params(20), Param("sort"), Param("role", choices=ROLES), Param("peer_id"), Param("task_id"),
+    Param("direction", choices=("in", "out")), Param("since_seq", "number"),
+    Param("received_after", "time"),
+)  # fmt: skip
+
+_TASKS = (
+    *limit_params(100), Param("sort"), Param("cursor"), Param("peer_id"), Param("context_id"),
+    Param("direction"), Param("created_after", "time"), Param("updated_after", "time"),
+    Param("status", choices=_STATES), Param("state", choices=_STATES),
+)  # fmt: skip
+
+_SKILL = ("query", "skill_id", "capability", "limit", "constraints")
+
+_CREATE = (
+    "parts", "text", "content", "role", "input", "payload", "message_id", "task_id", "context_id",
+    "peer_id", "delegate",
+)  # fmt: skip
+
+_UPDATE = ("status", "state", "artifact", "output", "error")
+
+_SINCE = (Param("since", "number"),)
+
+_TIMEOUT = (Param("timeout", "seconds"),)
+
+_SENT, _NOT_SENT = (200, 202), (404, 408, 429, 503)
+
+
+async def get_openapi(call: Call) -> ASGIApp:
+    """``GET /openapi.json``."""
+    return answer(describe_endpoints(endpoints_of(call.agent), call.agent.config.token_needed))
+
+
+ENDPOINTS = (
+    Endpoint("GET", ("/.well-known/acp.json", "/card"), get_card, True, public=True),
+    Endpoint("GET", ("/openapi.json",), get_openapi, True, public=True),
+    Endpoint("GET", ("/status",), get_status, readers=True),
+    Endpoint("GET", ("/link",), get_link),
+    Endpoint("GET", ("/discover",), discover),
+    Endpoint("GET", ("/skills",), skill_list, True, query=(*limit_params(100), Param("tag"), Param("q"))),
+    Endpoint("GET", ("/skills/query",), skill_query, True,
+          query=(Param("query"), Param("skill_id"), Param("capability"), Param("limit", "number", 5))),
+    Endpoint("POST", ("/skills/query",), skill_query, True, body=_SKILL, empty=True),
+    Endpoint("POST", ("/message:send",), send_message, True, body=SENDING, gives=_SENT, refuses=_NOT_SENT),
+    Endpoint("POST", ("/send",), send_anything, body=SENDING, gives=_SENT, refuses=_NOT_SENT),
+    Endpoint("POST", ("/reply",), reply_to_message, body=SENDING, needed=("correlation_id",), gives=_SENT, refuses=_NOT_SENT),
+    Endpoint("GET", ("/wait/{id}",), wait_reply, query=_TIMEOUT, refuses=(408,)),
+    Endpoint("GET", ("/recv",), poll_messages, query=(Param("limit", "number", 50, 1, 1000),)),
+    Endpoint("GET", ("/messages",), list_messages, readers=True, query=(*_MESSAGES, Param("context_id"))),
+    Endpoint("GET", ("/context/{id}/messages",), list_context, readers=True,
+          query=(*limit_params(100), *_MESSAGES[2:])),
+    Endpoint("GET", ("/history",), history, query=(Param("limit", "number", 100, 1, 1000),)),
+    Endpoint("GET", ("/offline-queue",), offline_queue),
+    Endpoint("GET", ("/stream",), http.stream, readers=True, query=_SINCE, streams=True, refuses=(429,)),
+    Endpoint("GET", ("/peers",), list_peers),
+    Endpoint("POST", ("/peers/connect",), connect_peer, body=("link", "name"), needed=("link",), refuses=(429,)),
+    Endpoint("POST", ("/peer/{id}/send", "/peers/{id}/send"), send_to, body=SENDING, gives=_SENT, refuses=_NOT_SENT),
+    Endpoint("POST", ("/peer/{id}/rename", "/peers/{id}/rename"), rename_peer, body=("name",),
+          needed=("name",), refuses=(404,)),
+    Endpoint("POST", ("/peer/{id}/move", "/peers/{id}/move"), move_peer, body=("to",), needed=("to",),
+          refuses=(404,)),
+    Endpoint("GET", ("/peer/{id}", "/peers/{id}"), get_peer, refuses=(404,)),
+    Endpoint("DELETE", ("/peer/{id}", "/peers/{id}"), forget_peer, refuses=(404,)),
+    Endpoint("POST", ("/webhooks/register",), register, body=("url",), needed=("url",), refuses=(429,)),
+    Endpoint("POST", ("/webhooks/deregister",), deregister, body=("url",), needed=("url",)),
+    Endpoint("POST", ("/channel",), http.begin, True, body=(), empty=True, gives=(201,)),
+    Endpoint("POST", ("/channel/{id}",), http.take, True, lines=True, refuses=(404,),
+          query=(Param("seq", "number", low=1), Param("seen", "number"))),
+    Endpoint("GET", ("/channel/{id}/stream",), http.follow, True, query=_SINCE, streams=True, refuses=(404,)),
+    Endpoint("DELETE", ("/channel/{id}",), http.end, True, refuses=(404,)),
+    Endpoint("GET", ("/tasks",), list_tasks, readers=True, query=_TASKS),
+    Endpoint("POST", ("/tasks", "/tasks/create"), create_task, True, body=_CREATE, gives=(201,),
+          refuses=(404, 429, 503)),
+    Endpoint("POST", ("/tasks/{id}:cancel", "/tasks/{id}/cancel"), cancel_task, True, body=(), empty=True,
+          refuses=(404,)),
+    Endpoint("POST", ("/tasks/{id}:continue", "/tasks/{id}/continue"), resume_task, True,
+          body=("parts", "text", "content", "message_id"), refuses=(404, 429, 503)),
+    Endpoint("POST", ("/tasks/{id}:update", "/tasks/{id}/update"), update_task, body=_UPDATE, refuses=(404,)),
+    Endpoint("GET", ("/tasks/{id}:subscribe", "/tasks/{id}/subscribe"), http.subscribe, query=_SINCE,
+          streams=True, refuses=(404, 429)),
+    Endpoint("GET", ("/tasks/{id}/wait", "/tasks/{id}:wait"), wait_task, True, query=_TIMEOUT,
+          gives=(200, 202), refuses=(404,)),
+    Endpoint("GET", ("/tasks/{id}",), get_task, True, refuses=(404,)),
+    Endpoint("DELETE", ("/tasks/{id}",), cancel_task, body=(), empty=True, refuses=(404,)),
+)  # fmt: skip
+
+
+def endpoints_of(agent: Agent) -> tuple[Endpoint, ...]:
+    """The endpoints of an agent; a bridge has more."""
+    return (*ENDPOINTS, *(agent.bridge.endpoints if agent.bridge else ()))
+
+
+_ALWAYS = (400, 401, 403, 429, 500)  # what every endpoint may answer
+
+_BODIES = (408, 413)  # and every one that takes a body
+
+_PART = re.compile(r"{(\w+)}")
+
+_PLAIN: Json = {"type": "string"}
+
+_KINDS: dict[str, Json] = {
+    "text": _PLAIN,
+    "number": {"type": "integer"},
+    "time": {"type": "string", "format": "date-time"},
+    "seconds": {"type": "number", "minimum": 0},
+}
+
+_ERROR: Json = {
+    "type": "object",
+    "required": ["ok", "error_code", "error"],
+    "properties": {
+        "ok": {"const": False},
+        "error_code": {"enum": [code.value for code in Code]},
+        "error": _PLAIN,
+        "message": _PLAIN,
+        "ts": {"type": "string", "format": "date-time"},
+        "failed_message_id": _PLAIN,
+    },
+}
+
+
+def describe_endpoints(places: tuple[Endpoint, ...], token_needed: bool) -> Json:
+    """The OpenAPI document (3.1) of these endpoints."""
+    from acp_core import __version__
+
+    paths: dict[str, Json] = {}
+    for place in places:
+        for path in place.paths:
+            paths.setdefault(path, {})[place.method.lower()] = _operation(place, path)
+    document: Json = {
+        "openapi": "3.1.0",
+        "info": {"title": "ACP v0.8 agent", "version": __version__},
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": _ERROR},
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+    if token_needed:
+        document["security"] = [{"bearer": []}]
+    return document
+
+
+def _operation(place: Endpoint, path: str) -> Json:
+    named = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        for name in _PART.findall(path)
+    ]
+    operation: Json = {
+        "operationId": _name(place.method, path),
+        "summary": (place.endpoint.__doc__ or "").strip().splitlines()[0],
+        "parameters": named + [_parameter(each) for each in place.query],
+        "responses": _responses(place),
+    }
+    if place.public:
+        operation["security"] = []
+    if place.body is not None:
+        content = {"application/json": {"schema": _body(place)}}
+        operation["requestBody"] = {"required": not place.empty, "content": content}
+    if place.lines:
+        content = {"application/x-ndjson": {"schema": _PLAIN}}
+        operation["requestBody"] = {"required": False, "content": content}
+    return operation
+
+
+def _name(method: str, path: str) -> str:
+    words = re.findall(r"[a-z]+", f"{method} {path.replace(':', ' colon ')}".lower())
+    return "_".join(words)
+
+
+def _parameter(param: Param) -> Json:
+    schema = dict(_KINDS[param.kind])
+    if param.choices:
+        schema["enum"] = [str(getattr(each, "value", each)) for each in param.choices]
+    if param.kind == "number":
+        schema["minimum"] = param.low
+    if param.default is not None:
+        schema["default"] = param.default
+    return {"name": param.name, "in": "query", "required": param.required, "schema": schema}
+
+
+def _body(place: Endpoint) -> Json:
+    names = place.body or ()
+    body: Json = {"type": "object", "properties": {name: FIELDS[name].schema for name in names}}
+    if place.needed:
+        body["required"] = list(place.needed)
+        body["properties"] |= {name: _required(FIELDS[name].schema) for name in place.needed}
+    return body
+
+
+def _required(schema: Json) -> Json:
+    """The same without null, which counts as absent."""
+    return {**schema, "type": [kind for kind in schema["type"] if kind != "null"]}
+
+
+def _responses(place: Endpoint) -> Json:
+    kind = "text/event-stream" if place.streams else "application/json"
+    shape: dict[str, Any] = {} if place.streams else {"type": ["object", "array"]}
+    answers: Json = {
+        str(status): {"description": "done" if status < 202 else "waits", "content": {kind: {"schema": shape}}}
+        for status in place.gives
+    }  # fmt: skip
+    more = (*_ALWAYS, *place.refuses, *(_BODIES if place.lines or place.body is not None else ()))
+    for status in sorted(set(more)):
+        codes = " ".join(code.value for code, its in STATUS.items() if its == status)
+        error = {"schema": {"$ref": "#/components/schemas/Error"}}
+        answers[str(status)] = {"description": codes, "content": {"application/json": error}}
+    return answers

@@ -28,7 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from acp_core.protocols.kit import guard
 from acp_core.protocols.wire import matters
 from acp_core.protocols.wire.conduct.agent import Agent, Limits
-from acp_core.protocols.wire.conduct.http_binding import HttpChannel
+from acp_core.protocols.wire.conduct.relay import HttpChannel
 from acp_core.protocols.wire.network.channels import until_one_ends
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.schema.basics import (
@@ -37,12 +37,13 @@ from acp_core.protocols.wire.schema.basics import (
     Json,
     LogEntry,
     WireError,
+    decode_object,
+    encode,
     invalid,
     now_text,
     time_of,
     time_text,
 )
-from acp_core.protocols.wire.schema.untrusted_json import decode_object, encode
 
 logger = logging.getLogger("acp.wire")
 
@@ -315,9 +316,9 @@ class Endpoint(NamedTuple):
         raise KeyError(name)
 
 
-def limit_params(usual: int, high: int = 1000) -> tuple[Param, Param]:
+def limit_params(usual: int) -> tuple[Param, Param]:
     """How pages are asked for: ``limit`` and ``offset``."""
-    return Param("limit", "number", usual, 1, high), Param("offset", "number", 0)
+    return Param("limit", "number", usual, 1, 1000), Param("offset", "number", 0)
 
 
 class Guard:

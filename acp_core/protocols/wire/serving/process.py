@@ -29,9 +29,8 @@ from acp_core.protocols.wire.network.lan import Announcement, write_datagram
 from acp_core.protocols.wire.network.links import Link, LinkError, authority, loopback_or, relay_at
 from acp_core.protocols.wire.read import store
 from acp_core.protocols.wire.read.folder import problem
-from acp_core.protocols.wire.schema.basics import HTTP_OFFSET, WS_PORT
-from acp_core.protocols.wire.schema.untrusted_json import encode
-from acp_core.protocols.wire.serving.application import application
+from acp_core.protocols.wire.schema.basics import HTTP_OFFSET, WS_PORT, encode
+from acp_core.protocols.wire.serving.endpoints import application
 from acp_core.protocols.wire.serving.http import connections
 
 logger = logging.getLogger("acp.wire")

@@ -29,10 +29,10 @@ from acp_core.protocols.wire.schema.basics import (
     Code,
     Json,
     WireError,
+    decode_object,
     invalid,
     is_name,
 )
-from acp_core.protocols.wire.schema.untrusted_json import decode_object
 from acp_core.protocols.wire.serving.http import answer, refuse
 
 LARGEST = MAX_MESSAGE + 65536  # bytes of a frame

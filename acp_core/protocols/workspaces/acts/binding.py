@@ -1,4 +1,8 @@
-"""What the actions have in common: the run that they are about, what they show, how they write."""
+"""What the acts on a run have in common: the run that they are about, how they are planned, shown and written.
+
+An act that writes is one plan (`write_act`): shown as a preview, and made again under the lock. Also
+which acts are offered now, and which programs can be chosen: those of before, presets, a command.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +33,9 @@ from acp_core.protocols.workspaces.acts import table
 from acp_core.protocols.workspaces.acts.table import DRAFTING, FINISHING, REPAIRING
 from acp_core.protocols.workspaces.conduct import team
 from acp_core.protocols.workspaces.conduct.team import Choice
+from acp_core.protocols.workspaces.read import manifest as manifest_module
 from acp_core.protocols.workspaces.read.manifest import Manifest, layout, read_manifest
 from acp_core.protocols.workspaces.schema import Agent, Layout, Run
-from acp_core.protocols.workspaces.write import dispatch
 from acp_core.protocols.workspaces.write.step import Step, carry_out_act, require_unobstructed
 
 if TYPE_CHECKING:
@@ -68,7 +72,7 @@ def open_run(context: Context, now: datetime) -> OpenRun:
     if isinstance(context, OpenRun):
         return context
     place = layout(context.key)
-    run = dispatch.read_run(place, now)
+    run = manifest_module.read_run(place, now)
     try:
         return OpenRun(place, run, read_manifest(place))
     except Refused:
@@ -83,7 +87,7 @@ def shown_name(name: str) -> str:
 
 def offered_names(agents: Iterable[Agent]) -> dict[str, str]:
     """What a form offers for agents, and whom it means."""
-    return {shown_name(agent.name): agent.name for agent in agents}
+    return {agent.shown: agent.name for agent in agents}
 
 
 def choices_now(values: Iterable[str], default: str | None = None, **more: Any) -> dict[str, Any]:

@@ -1,8 +1,13 @@
-"""The facts on the cards of a run: outputs with their differences, versions, gaps, what agents say."""
+"""What a person decides in a run, as cards: results in doubt, conflicts, the draft, with their facts.
+
+Facts are outputs with their differences, versions of a statement, gaps, and what agents say. Source:
+agent workspaces specification, "Integration Step Protocol", steps 1 to 6, and "Conflict Resolution
+Protocol".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -63,7 +68,7 @@ class Facts(Evidence):
 
     def says(self, agent: Agent, key: str) -> str:
         """A text of the agent's return or of its status file."""
-        told = (self._returned(agent).get(key), agent.value.get(key))
+        told = (schema.value_of(agent.returned).get(key), agent.value.get(key))
         return next((safe(each) for each in told if isinstance(each, str) and each.strip()), "")
 
     def errors(self, agent: Agent) -> CardSection:
@@ -81,11 +86,8 @@ class Facts(Evidence):
             Row((safe(e.how),), checked=False, tone=Tone.REVISE, target=self.target(e.file.name))
             for e in done
         ]
-        own = safe(f"{run.base.name}/{agent.name}/")
-        back = safe(agent.returned.file.name) if agent.returned else "-"
         for each in findings:
-            about = (each.document or "").startswith(own) or each.document == back
-            if each.severity is Severity.ERROR and about:
+            if each.severity is Severity.ERROR and rules.is_about(each, agent, run):
                 target = self.target(each.document or "", each.line)
                 rows.append(Row((each.message,), checked=False, tone=Tone.REVISE, target=target))
         return CardSection("Disagrees", tuple(rows[:MOST]))
@@ -172,7 +174,7 @@ class Facts(Evidence):
 
     def _sides(self, conflict: Conflict) -> list[tuple[Agent, File]]:
         """The outputs that a conflict is between: a file of its topic's name, else all texts."""
-        agents = {each.name: each for each in self.run.run.agents}
+        agents = self.run.run.by_name
         found = []
         for name in conflict.agents:
             agent = agents.get(name)
@@ -185,7 +187,7 @@ class Facts(Evidence):
 
     def order(self) -> CardSection:
         """The outputs that go into the final one, in the order in which they are read."""
-        agents = {each.name: each for each in self.run.run.agents}
+        agents = self.run.run.by_name
         files = {str(each.path): each for each in self.run.run.files}
         rows = []
         for number, (name, path, size) in enumerate(
@@ -239,9 +241,6 @@ class Facts(Evidence):
                 names = ("final output", "draft")
                 rows += self.differs(final, draft, names, "changes", "since the final output")
         return CardSection("Draft", tuple(rows))
-
-    def _returned(self, agent: Agent) -> Mapping[str, object]:
-        return (agent.returned.value if agent.returned else None) or {}
 
 
 def _inside(file: File, agent: Agent) -> str:
@@ -349,14 +348,14 @@ def _agents(run: OpenRun, known: Known, findings: Findings) -> Iterator[Card]:
             ),
             _judgements(agent, run),
             claim=facts.says(agent, "summary"),
-            by=shown_name(agent.name),
+            by=agent.shown,
             since=agent.plan.ended_at or agent.active,
         )
 
 
 def _ended(agent: Agent, run: OpenRun, how: str) -> str:
     """How an agent ended, in a line."""
-    name = shown_name(agent.name)
+    name = agent.shown
     if how == state.OVERWRITTEN:
         who = state.trespassers(state.trespasses_on(agent, run.run.trespasses))
         return f"{who} wrote into the workspace of {name}"
@@ -373,7 +372,7 @@ def _ended(agent: Agent, run: OpenRun, how: str) -> str:
 
 def _judgements(agent: Agent, run: OpenRun) -> Iterator[CardVerdict]:
     """What can become of a result, each with its reason; feedback is what the next attempt reads."""
-    who = ("agent", shown_name(agent.name))
+    who = ("agent", agent.shown)
     for word in state.choices(agent, run.run):
         label = _LABELS.get(word, word)
         if word == "rerun" and agent.name in run.manifest.tasks:

@@ -1,6 +1,9 @@
-"""Dispatching, dispatching once more, and stopping, bound to a run.
+"""The acts on a run and its agents: prepare, add, dispatch, rerun, stop, repair.
 
-Source: agent workspaces specification, "File-Based Handoffs".
+``acp workspaces dispatch`` starts the programs in this terminal's stead and follows them until nobody
+works. A plan comes from options, from a file, or from both. Source: agent workspaces specification,
+"Directory Structure for Agent Workspaces", "File-Based Handoffs" and "Prompt Template for Subagent
+Dispatch".
 """
 
 from __future__ import annotations
@@ -13,6 +16,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from acp_core.agents import budgets
+from acp_core.agents.budgets import caps_of
+from acp_core.agents.program import Program
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.secrets import mask_command
@@ -21,9 +27,11 @@ from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Context, Location, bound, planned
+from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.kit.parser import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
-from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.acts import binding, table
 from acp_core.protocols.workspaces.acts.binding import (
     OpenRun,
@@ -31,21 +39,25 @@ from acp_core.protocols.workspaces.acts.binding import (
     offered_names,
     open_run,
     preview_of,
-    shown_name,
     write_act,
 )
+from acp_core.protocols.workspaces.acts.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import (
     Advanced,
+    Busy,
     advance,
+    agent_states,
+    follow,
     stop_agent,
     watcher_alive,
 )
 from acp_core.protocols.workspaces.conduct.team import Team
-from acp_core.protocols.workspaces.read.manifest import is_running, layout, read_manifest
+from acp_core.protocols.workspaces.read import manifest as manifest_module
+from acp_core.protocols.workspaces.read.manifest import is_running, layout, read_json, read_manifest
 from acp_core.protocols.workspaces.schema import DISPATCH_ACT, RERUN_ACT, Layout, Plan
+from acp_core.protocols.workspaces.write import dispatch, setup, step
 from acp_core.protocols.workspaces.write import dispatch as dispatches
-from acp_core.protocols.workspaces.write import setup
 from acp_core.protocols.workspaces.write.step import Step, require_unobstructed
 
 
@@ -65,18 +77,18 @@ def dispatching(context: Context, now: datetime) -> Action:
     return bound(
         table.DISPATCHING,
         run,
-        lambda values: _preview(run, values),
+        lambda values: _dispatch_preview(run, values),
         perform,
         narrowed=narrowed,
         offered=bool(waiting),
     )
 
 
-def _preview(run: OpenRun, values: Values) -> Preview:
+def _dispatch_preview(run: OpenRun, values: Values) -> Preview:
     require_unobstructed(run.place, DISPATCH_ACT)
     team = _team(run, values)
     now = utc_now()
-    read, manifest = dispatches.read_run(run.place, now), read_manifest(run.place)
+    read, manifest = manifest_module.read_run(run.place, now), read_manifest(run.place)
     changes: list[Change] = []
     held: list[str] = []
     for name in dispatches.waiting_agents(manifest, read):
@@ -86,7 +98,7 @@ def _preview(run: OpenRun, values: Values) -> Preview:
             continue
         step = dispatches.begin_attempt(read_manifest(run.place), name, read, now)
         changes += step.changes(besides=run.place.manifest)
-        changes.append(Change(safe(name), "start", _program(team, name)))
+        changes.append(Change(safe(name), "start", _shown_program(team, name)))
     changes += [Change(safe(name), "start", "supervise it again") for name in _lost(run)]
     words = ["acp", "workspaces", "dispatch", run.key, *binding.program_words(values)]
     sentence = f"Dispatch every agent that can start. {table.NO_CHANNEL}"
@@ -111,7 +123,7 @@ def _team(run: OpenRun, values: Values) -> Team:
     return team
 
 
-def _program(team: Team, name: str) -> str:
+def _shown_program(team: Team, name: str) -> str:
     found = team.choice(name)
     if found is None:
         return "no program was chosen for it"
@@ -145,7 +157,7 @@ def rerun(context: Context, now: datetime) -> Action:
         for agent in run.run.agents
         if agent.name in run.manifest.tasks and state.of_agent(agent, run.run) != "not dispatched"
     )
-    wanted = (shown_name(each.name) for each in run.run.agents if state.undecided(each, run.run))
+    wanted = (each.shown for each in run.run.agents if state.undecided(each, run.run))
     first = next((name for name in wanted if name in people), None)
 
     def preview(values: Values) -> Preview:
@@ -199,7 +211,8 @@ def stopping(context: Context, now: datetime) -> Action:
 
 
 NOBODY = "nobody"
-_PLAN = 4 << 20  # bytes of a plan
+
+_PLAN_BYTES = 4 << 20  # bytes of a plan
 
 
 def create(folder: Path | str) -> Action:
@@ -215,7 +228,7 @@ def creation(context: Context, now: datetime) -> Action:
         return replace(preview_of(step), data={"folder": place})
 
     def perform(values: Values) -> Outcome:
-        wish = _plan(values, place)
+        wish = _given_plan(values, place)
         atomic.shared_folder(place)
         preview = show(setup.create_run(place, wish, utc_now()))
         return Outcome(OutcomeState.DONE, preview.sentence, place, preview)
@@ -223,7 +236,7 @@ def creation(context: Context, now: datetime) -> Action:
     return bound(
         table.CREATION,
         context,
-        lambda values: show(setup.plan_run(place, _plan(values, place), utc_now())),
+        lambda values: show(setup.plan_run(place, _given_plan(values, place), utc_now())),
         perform,
         narrowed={
             "objective": {"required": True},
@@ -233,9 +246,9 @@ def creation(context: Context, now: datetime) -> Action:
     )
 
 
-def _plan(values: Values, folder: str) -> Plan:
+def _given_plan(values: Values, folder: str) -> Plan:
     """The plan of a file, with what is said besides."""
-    value = _read(values.plan) if values.plan else {}
+    value = _read_plan(values.plan) if values.plan else {}
     for key, said in (
         ("task", values.objective),
         ("scope", values.scope),
@@ -247,16 +260,16 @@ def _plan(values: Values, folder: str) -> Plan:
         if said:
             value[key] = said
     listed = value.get("agents", [])
-    agents = [*(listed if isinstance(listed, list) else []), *map(_agent, values.agents)]
+    agents = [*schema.items_of(listed), *map(_given_agent, values.agents)]
     for each in agents:
         if isinstance(each, dict):
-            _complete(each, values)
+            _add_common(each, values)
     for said in values.after:
-        _order(agents, said)
+        _add_order(agents, said)
     return schema.parse_plan(value | {"agents": agents}, Path(folder))
 
 
-def _complete(agent: dict[str, Any], values: Values) -> None:
+def _add_common(agent: dict[str, Any], values: Values) -> None:
     """Add what is said of every agent."""
     if values.timeout is not None:
         agent.setdefault("timeout_s", values.timeout)
@@ -264,8 +277,8 @@ def _complete(agent: dict[str, Any], values: Values) -> None:
     agent["inputs"] = [*(own if isinstance(own, list) else [own]), *values.inputs]
 
 
-def _order(agents: list[Any], said: str) -> None:
-    name, other = _pair(said, "--after")
+def _add_order(agents: list[Any], said: str) -> None:
+    name, other = _named_value(said, "--after")
     for each in agents:
         if isinstance(each, dict) and each.get("agent") == name:
             each.setdefault("after", []).append(other)
@@ -273,21 +286,21 @@ def _order(agents: list[Any], said: str) -> None:
     raise Refused(f"--after {said}: {name} is not in the plan")
 
 
-def _agent(said: str) -> dict[str, Any]:
-    name, task = _pair(said, "--agent")
+def _given_agent(said: str) -> dict[str, Any]:
+    name, task = _named_value(said, "--agent")
     return {"agent": name, "task": task}
 
 
-def _pair(said: str, option: str) -> tuple[str, str]:
+def _named_value(said: str, option: str) -> tuple[str, str]:
     name, sign, rest = said.partition("=")
     if not sign or not name.strip() or not rest.strip():
         raise Refused(f"{option} {said}: must be NAME=...")
     return name.strip(), rest.strip()
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read_plan(path: str) -> dict[str, Any]:
     try:
-        value = json.loads(read_bounded(path, _PLAN))
+        value = json.loads(read_bounded(path, _PLAN_BYTES))
     except Unreadable as error:
         raise Refused(f"{path}: {error}") from None
     except (ValueError, RecursionError):
@@ -357,3 +370,139 @@ def _is_offered(place: Layout) -> bool:
 def then_start(run: OpenRun) -> Any:
     """What follows where it is wanted: whoever can begin then is started."""
     return lambda values: go_on(run) if values.start else ""
+
+
+def dispatch_agents(values: Values) -> int:
+    """Start whoever can begin, and follow them; the exit code."""
+    place = layout(values.folder)
+    step.require_unobstructed(place, DISPATCH_ACT)
+    read_manifest(place)
+    if (values.feedback or values.go_on) and not values.again:
+        raise Refused("--feedback and --go-on need one agent: name it with --again")
+    team = _team_of_values(place, values)
+    caps_of({}, values.budget)
+    if values.dry_run:
+        return _show_planned(place, values, team)
+    teams.save_team(team)
+    run_id = schema.run_id(read_json(place.manifest))
+    budgets.choose(str(place.root), run_id, values.budget)
+    if values.again:
+        dispatch.rerun(place, values.again, values.feedback, go_on=values.go_on)
+    advanced = _wait_to_advance(place, values)
+    if advanced.failed and not advanced.started and not advanced.watched:
+        raise Refused("; ".join(advanced.held))
+    if not values.json:
+        _say_advanced(advanced)
+    if not values.detach:
+        _say_news(place, values)
+    return _conclude_dispatch(place, values, advanced)
+
+
+def _wait_to_advance(place: Layout, values: Values) -> Advanced:
+    """What came of starting whoever can begin; another process that just does so is waited for."""
+    told = values.json
+    while True:
+        try:
+            return advance(place.root, utc_now())
+        except Busy as error:
+            if not told:
+                say(f"waiting: {error.who}")
+            told = True
+
+
+def _team_of_values(place: Layout, values: Values) -> teams.Team:
+    usual = [each for each in values.presets if "=" not in each]
+    return teams.team_of(
+        place.root,
+        usual[-1] if usual else values.program,
+        values.words,
+        model=values.model,
+        own=[_own_preset(each) for each in values.presets if "=" in each],
+        limit=values.limit,
+        workdir=values.workdir or None,
+        timeout=values.timeout,
+        once=values.once,
+        permissions=values.permissions,
+    )
+
+
+def _own_preset(said: str) -> tuple[str, str]:
+    name, _, preset = said.partition("=")
+    if not name or not preset:
+        raise Refused(f"--agent {said}: must be [NAME=]PRESET")
+    return name, preset
+
+
+def _say_news(place: Layout, values: Values) -> None:
+    """Say what changes until nobody works; who interrupts that interrupts no agent."""
+    try:
+        for news in follow(place.root):
+            if not values.json:
+                say(f"{news.agent}: {news.state}{f' ({news.note})' if news.note else ''}")
+    except KeyboardInterrupt:
+        if not values.json:
+            say("the agents keep running; `acp workspaces dispatch` follows them again")
+        raise
+
+
+def _say_advanced(advanced: Advanced) -> None:
+    for name in advanced.watched:
+        say(f"{name}: supervised again")
+    for name in advanced.started:
+        say(f"{name}: started")
+    for each in advanced.held:
+        say(each)
+
+
+def _conclude_dispatch(place: Layout, values: Values, advanced: Advanced) -> int:
+    run = manifest_module.read_run(place, utc_now())
+    now = agent_states(run)
+    found = rules.check(run)
+    left = [agent.name for agent in run.agents if state.waits(agent, run, found)]
+    if values.json:
+        facts = {"started": advanced.started, "watched": advanced.watched, "held": advanced.held}
+        say_object(SCHEMA, "dispatch", done=True, agents=now, undecided=left, **facts)
+    elif left:
+        say(f"needs your decision: {', '.join(left)} (`acp workspaces triage`)")
+    if values.detach:
+        return 0
+    return 0 if all(each == "success" for each in now.values()) else 1
+
+
+def _show_planned(place: Layout, values: Values, team: teams.Team) -> int:
+    """What would be started, and what each would be told."""
+    manifest, run = read_manifest(place), manifest_module.read_run(place, utc_now())
+    names = dict.fromkeys([*dispatch.waiting_agents(manifest, run), *filter(None, [values.again])])
+    planned = [_planned_dispatch(place, name, team) for name in names]
+    if values.json:
+        say_object(SCHEMA, "dispatch", done=False, would=planned)
+        return 0
+    for each in planned:
+        say(f"{each['agent']}: {each['held'] or 'would run ' + each['program']}")
+        for line in each["prompt"].split("\n") if each["prompt"] else []:
+            say(f"    {line}")
+    if not planned:
+        say("no agent is left to dispatch")
+    return 0
+
+
+def _planned_dispatch(place: Layout, name: str, team: teams.Team) -> dict[str, str]:
+    """What would be started for one agent, and what it would be told."""
+    now = utc_now()
+    manifest, run = read_manifest(place), manifest_module.read_run(place, now)
+    if name not in manifest.tasks:
+        raise Refused(f"{name} is not in the manifest")
+    choice, held, text = team.choice(name), dispatch.why_not_dispatched(manifest, name, run), ""
+    if not held:
+        writes = dispatch.begin_attempt(manifest, name, run, now).writes
+        text = next((w.data.decode() for w in writes if w.path.suffix == ".md" and w.data), "")
+    program = _command_line(choice, team.program(name)) if choice else "no program"
+    return {"agent": name, "held": held, "program": program, "prompt": text}
+
+
+def _command_line(choice: teams.Choice, program: Program) -> str:
+    """The command of an agent's program, and whether it holds a live session."""
+    if program.live:
+        return f"{' '.join(program.preset.live)} (a live session)"
+    why = f" (no live session: {program.not_live})" if program.not_live else ""
+    return " ".join([choice.program, *choice.resolved().args]) + why

@@ -1,4 +1,8 @@
-"""Every act and query of a run of sub-agents: what a form offers, and the commands made of them."""
+"""Every act and query of a run of sub-agents, described once: what a form offers, and the commands made of them.
+
+The words of decisions, conflicts and forms are those of the agent workspaces specification,
+"Integration Step Protocol" and "Conflict Resolution Protocol".
+"""
 
 from __future__ import annotations
 
@@ -170,7 +174,7 @@ DISPATCHING = ActionSpec(
         'acp workspaces dispatch queues --again ben --feedback "Name the sources"',
     ),
     exits=WORKED,
-    run=f"{_ROOM}.commands:dispatch_agents",
+    run=f"{_ROOM}.dispatching:dispatch_agents",
     words="COMMAND",
 )  # fmt: skip
 
@@ -451,7 +455,7 @@ EDITING = ActionSpec(
     "Open the draft in $EDITOR; prepare one if there is none.",
     command="workspaces edit",
     examples=("acp workspaces edit queues",),
-    run=f"{_ROOM}.commands:edit",
+    run=f"{_ROOM}.integrating:edit",
 )
 
 SYNTHESIS = ActionSpec(
@@ -471,7 +475,7 @@ SYNTHESIS = ActionSpec(
     command="workspaces synthesise",
     examples=("acp workspaces synthesise queues --agent claude",),
     exits=((0, "written; with --detach: started"), (1, "nothing was written"), (2, "refused")),
-    run=f"{_ROOM}.commands:synthesise",
+    run=f"{_ROOM}.integrating:synthesise",
     words="COMMAND",
 )  # fmt: skip
 

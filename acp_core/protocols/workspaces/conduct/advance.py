@@ -1,10 +1,11 @@
-"""Going on with a run: whoever can begin is dispatched, whoever nobody watches is watched again.
+"""Going on with a run, and following it: whoever can begin is dispatched, whoever nobody watches is watched again.
 
 It is called by `acp workspaces dispatch`, by every watcher when its agent is through, and when a
 person decided something. One process does it at a time: an agent that is written down as dispatched
 and that nobody watches is then one whose watcher is gone, and never one that is just being started.
 Whoever is killed in the middle of it loses nothing: the next call finds in the manifest what was
-begun.
+begun. A run is conducted by one account at a time. Source: agent workspaces specification,
+"File-Based Handoffs".
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ from acp_core.protocols.workspaces.read.manifest import (
     is_running,
     layout,
     read_manifest,
+    read_run,
 )
 from acp_core.protocols.workspaces.schema import DISPATCH_ACT, EVERY_ACT, Layout, Run
 from acp_core.protocols.workspaces.write import dispatch
-from acp_core.protocols.workspaces.write.step import carry_out, locked, require_unobstructed
+from acp_core.protocols.workspaces.write.step import commit_step, locked, require_unobstructed
 
 _DISPATCHING = "dispatch"  # the name of the claim to start agents of a run
 
@@ -109,7 +111,7 @@ def dispatching_alone(place: Layout) -> Iterator[None]:
 def _advance(place: Layout, team: Team, now: datetime) -> Advanced:
     begun, held = [], []
     with locked(place) as transaction:
-        run = dispatch.read_run(place, now)
+        run = read_run(place, now)
         require_unobstructed(place, DISPATCH_ACT, run)
         manifest = read_manifest(place)
         lost = _lost(manifest)
@@ -119,7 +121,7 @@ def _advance(place: Layout, team: Team, now: datetime) -> Advanced:
             if not why:
                 try:
                     step = dispatch.begin_attempt(manifest, name, run, now)
-                    carry_out(transaction, step)
+                    commit_step(transaction, step)
                 except Refused as error:
                     why = str(error)
             manifest = read_manifest(place)
@@ -286,7 +288,7 @@ def _advanced(place: Layout) -> Advanced | None:
 
 def _state_changed(place: Layout, known: dict[str, str]) -> Iterator[News]:
     """What changed since the last look."""
-    run = dispatch.read_run(place, utc_now())
+    run = read_run(place, utc_now())
     for name, each in agent_states(run).items():
         if known.get(name) != each:
             yield News(name, each, note(run, name))
@@ -301,7 +303,7 @@ def _going(place: Layout) -> list[str]:
 
 def note(run: Run, name: str) -> str:
     """Why an agent stands as it does, as far as somebody said it."""
-    agent = next((each for each in run.agents if each.name == name), None)
+    agent = run.by_name.get(name)
     if agent is None:
         return ""
     if agent.errors:

@@ -1,8 +1,10 @@
-"""One sub-agent's program from its start to its end, and what is written of it then.
+"""A program from its start to its end, and what is written of it then: a sub-agent's, or the integrator's.
 
-Source: agent workspaces specification, "Return Value Contract". The process that does this may be
-killed at any moment: whoever does it next finds the program, or what it left, and goes on from
-there. A program whose work is done is not started again.
+The process that does this may be killed at any moment: whoever does it next finds the program, or
+what it left, and goes on from there. A program whose work is done is not started again. What changed
+outside of a sub-agent's workspace while it worked is noted. What the integrator writes is a draft: a
+person approves it. Source: agent workspaces specification, "Return Value Contract", "Conflict
+Prevention via Agent-Namespaced Paths" and "Orchestrator Integration Prompt Template".
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import os
 import time
 from pathlib import Path
 
-from acp_core.agents import output, streams
+from acp_core.agents import output
 from acp_core.agents.assignment import Assignment, perform
 from acp_core.agents.live.turn import TurnScope
 from acp_core.agents.program import Program, SpawnError
@@ -23,11 +25,13 @@ from acp_core.files import atomic
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.records import File, moment, read_record
+from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.discovery import IGNORED
 from acp_core.protocols.kit.tools import tools_in
 from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.conduct.advance import watcher_alive
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.manifest import (
@@ -41,13 +45,24 @@ from acp_core.protocols.workspaces.read.manifest import (
     return_file,
     stored_return,
 )
-from acp_core.protocols.workspaces.schema import Dispatch, Layout, Task, Triage, iso
-from acp_core.protocols.workspaces.write import step
-from acp_core.protocols.workspaces.write.step import locked
+from acp_core.protocols.workspaces.schema import (
+    ORCHESTRATOR,
+    Dispatch,
+    Layout,
+    Task,
+    Triage,
+    encode,
+    iso,
+)
+from acp_core.protocols.workspaces.write import integration, step
+from acp_core.protocols.workspaces.write.step import Step, locked
 
 LINGER = 60.0  # seconds that a program may go on after its status file was written
+
 _LOOK = 0.5  # seconds between two looks at what people decided
+
 VARIABLE = "ACP_WORKSPACES_TASK"  # tells a program, and whoever looks for it, what it is for
+
 _OVER = ("gap", "skip", "orchestrator-does", "rerun")
 
 
@@ -186,20 +201,15 @@ class AgentAttempt(Assignment):
 
     def _keep(self, run: Run) -> None:
         """Keep what it returned, once."""
-        text = read_return(Path(run.out), self._stream(run)) if run.out else ""
+        stream = self._team.stream(self._agent, run.live)
+        text = read_return(Path(run.out), stream) if run.out else ""
         path = return_file(self._place, self._entry, self._task)
-        if not is_return(text):
+        if schema.parse_object(text) is None:  # it holds more than the object
             path = path.with_name(f"{path.stem}.txt")
         stored = stored_return(self._place, self._entry, self._task)
         if text.strip() and stored is None:
             with locked(self._place), contextlib.suppress(FileExistsError):
                 atomic.create(path, text.encode(errors="backslashreplace"))
-
-    def _stream(self, run: Run) -> str:
-        if run.live:
-            return streams.LIVE
-        choice = self._team.choice(self._agent)
-        return choice.resolved().stream if choice else "text"
 
     def _others(self) -> set[str]:
         """Who may have worked at the same time."""
@@ -252,9 +262,13 @@ def _entry(place: Layout, agent: str) -> tuple[Object, Task]:
 
 
 GUARDED_FILES = 20_000  # files of a tree that are compared
+
 MOST_CHANGES = 50  # changes that are told of
+
 _BYTES = 32 << 20
+
 Tree = dict[str, list[int]]
+
 """Name relative to the run -> size, time of the last change in ns, inode."""
 
 
@@ -305,15 +319,9 @@ def save_tree(path: Path, found: Tree) -> None:
 def load_tree(path: Path) -> Tree | None:
     """A tree that was kept; None where there is none."""
     try:
-        value = json.loads(read_bounded(path, _BYTES))
-    except (Unreadable, ValueError, RecursionError):
+        return schema.parse_object(read_bounded(path, _BYTES))
+    except Unreadable:
         return None
-    return value if isinstance(value, dict) else None
-
-
-def nobody_else_could(outside: list[str], others: set[str]) -> bool:
-    """Whether nobody else can have made the changes."""
-    return bool(outside) and not others - {schema.SHARED}
 
 
 RETURN_BYTES = 512 << 10  # bytes that are kept of what was said
@@ -332,14 +340,6 @@ def read_return(out: Path, stream: str) -> str:
     return encoded[-RETURN_BYTES:].decode(errors="replace")
 
 
-def is_return(text: str) -> bool:
-    """Whether a text is one object of JSON, and nothing else."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
 def _messages(data: bytes, stream: str) -> str:
     """The last message, and before it the last one with an object, where it has none itself."""
     messages = output.parse(data, stream).messages
@@ -347,3 +347,118 @@ def _messages(data: bytes, stream: str) -> str:
         if schema.parse_return(message)[0] is not None:
             return message
     return messages[-1] if messages else ""
+
+
+def plan_synthesis(place: Layout) -> Step:
+    """What is written before the program starts; a draft that is there is put away.
+
+    Raises:
+        Refused: it is too early, or one is being written.
+    """
+    if is_synthesising(place):
+        raise Refused("a program is already writing the final output")
+    text = integration.synthesis_prompt(place)
+    path = integration.draft_file(place)
+    writes = []
+    if os.path.lexists(path):
+        kept = place.coord / "history" / "drafts"
+        number = len(list(kept.iterdir())) + 1 if kept.is_dir() else 1
+        writes.append(Write(kept / f"{number}-{path.name}", MOVE, source=path))
+    record = {"begun_at": iso(utc_now()), "ended_at": None, "exit": None}
+    read_json(_synthesis_record(place))  # what is none of ours is not overwritten
+    prompt = place.draft / "prompt.md"
+    folders = () if place.draft.is_dir() else (place.draft,)
+    writes += [
+        Write(prompt, REPLACE, text.encode()),
+        Write(_synthesis_record(place), REPLACE, encode(record)),
+    ]
+    return Step(
+        "Let a program write the draft of the final output.", tuple(writes), folders=folders
+    )
+
+
+def is_synthesising(place: Layout) -> bool:
+    """Whether a process of this machine does it now."""
+    return watcher_alive(place, ORCHESTRATOR)
+
+
+def is_synthesis_open(place: Layout) -> bool:
+    """Whether it was begun, and nobody saw its end."""
+    with contextlib.suppress(Refused):
+        value = read_json(_synthesis_record(place))
+        return bool(value and value.get("begun_at") and not value.get("ended_at"))
+    return False
+
+
+class Synthesis(Assignment):
+    """One try of a program to write the draft.
+
+    Args:
+        session: the orchestrator's, entered.
+        team: the programs of the run.
+    """
+
+    def __init__(self, session: Session, team: Team) -> None:
+        self._session, self._team = session, team
+        self._place = layout(team.folder)
+        value = read_json(_synthesis_record(self._place))
+        key = f"{self._place.root}|{ORCHESTRATOR}|{(value or {}).get('begun_at')}"
+        super().__init__(
+            key,
+            VARIABLE,
+            note="integrates",
+            title="writes the final output's draft",
+            timeout=team.timeout,
+            late=team.late(team.timeout),
+        )
+
+    def run(self) -> None:
+        """Do it, or what is left of it.
+
+        Raises:
+            Refused: the run's files do not allow it.
+            OSError: something cannot be written.
+        """
+        if not is_synthesis_open(self._place):
+            return
+        try:
+            run = perform(self._session, self)
+        except SpawnError as error:
+            self._close(f"could not be started: {error}")
+            return
+        draft = integration.draft_file(self._place)
+        if not draft.exists():
+            stream = self._team.stream(ORCHESTRATOR, run.live)
+            said = read_return(Path(run.out), stream).strip() if run.out else ""
+            if said:
+                with contextlib.suppress(FileExistsError):
+                    atomic.create(draft, f"{said}\n".encode(errors="replace"))
+        there = "" if draft.exists() else "; no draft written"
+        how = f"{run.exit} ({run.stopped})" if run.stopped else run.exit
+        self._close(f"{how or 'ended unseen'}{there}")
+
+    def program(self) -> Program:
+        """The program that was chosen to integrate."""
+        return self._team.program(ORCHESTRATOR)
+
+    def scope(self) -> TurnScope:
+        """It may write the draft."""
+        return TurnScope(
+            self.title, folders=(str(self._place.draft),), permissions=self._team.permissions
+        )
+
+    def prompt(self) -> str:
+        """What it is told: the orchestrator's integration prompt."""
+        return integration.synthesis_prompt(self._place)
+
+    def _close(self, how: str) -> None:
+        with locked(self._place) as transaction:
+            value = read_json(_synthesis_record(self._place))
+            record = (value or {}) | {"ended_at": iso(utc_now()), "exit": how}
+            write = Write(_synthesis_record(self._place), REPLACE, encode(record))
+            transaction.commit("note how the integration ended", [write])
+        self._session.say(f"ended: {how}")
+
+
+def _synthesis_record(place: Layout) -> Path:
+    return place.draft / "synthesis.json"

@@ -21,8 +21,7 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Busy, advance, watcher
-from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
-from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
+from acp_core.protocols.workspaces.conduct.agent import AgentAttempt, Synthesis
 from acp_core.protocols.workspaces.read.manifest import layout, read_json
 from acp_core.protocols.workspaces.schema import ORCHESTRATOR
 

@@ -1,7 +1,8 @@
-"""Which program does each agent's work: a person's choice, kept in the person's own folders.
+"""Which program does each agent's work, and within which limits: a person's choice, kept in their own folders.
 
 It is never read from the run's folder: what stands there was perhaps written by somebody else, and
-no program is started for that.
+no program is started for that. The specification leaves open how sub-agents are run ("Prompt Template
+for Subagent Dispatch" says only what each is told).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from acp_core.agents import codec, presets
+from acp_core.agents import codec, presets, streams
 from acp_core.agents.live.binding import offered
 from acp_core.agents.loop_directory import place
 from acp_core.agents.presets import Preset, PresetError, parse
@@ -99,6 +100,11 @@ class Team:
         return (
             replace(found, workdir=own) if found.live and own and workdir == self.folder else found
         )
+
+    def stream(self, agent: str, live: bool) -> str:
+        """The form of what an agent's program prints: as a live session, or as its preset says."""
+        choice = self.choice(agent)
+        return streams.LIVE if live else choice.resolved().stream if choice else "text"
 
     def late(self, limit: float | None) -> str:
         """Why a program is stopped that takes longer than so many seconds."""

@@ -69,7 +69,7 @@ class Output(NamedTuple):
 
 def outputs(run: Run, order: Sequence[str]) -> list[Output]:
     """The outputs that are integrated, in the order in which they are read."""
-    agents = {agent.name: agent for agent in run.agents}
+    agents = run.by_name
     found = []
     for name in order:
         agent = agents.get(name)

@@ -40,6 +40,7 @@ from acp_core.protocols.workspaces.schema import (
 )
 
 Object = dict[str, Any]
+
 Entries = dict[str, Object]
 
 
@@ -179,10 +180,15 @@ def prompt_file(place: Layout, entry: Object, task: Task) -> Path:
 
 
 _TASK = re.compile(r"^YOUR TASK:[ \t]*\n(.*?)(?=\n[ \t]*\n|^[A-Z][A-Z ]+:|\Z)", re.M | re.S)
+
 _OUTPUT = re.compile(r"^Write your primary output to:[ \t]*(\S[^\n]*?)[ \t]*$", re.M)
+
 _INPUTS = re.compile(r"^INPUTS:[ \t]*\n(.*?)(?=^[A-Z][A-Z ]+:|\Z)", re.M | re.S)
+
 _STAMPED = re.compile(r"-output-(\d{8}-\d{4})\.")
+
 _EXTENSION = re.compile(r"[A-Za-z0-9]{1,10}")
+
 _LONGEST_TASK = 4_000  # characters of a task
 
 
@@ -358,3 +364,8 @@ def interrupted_write(run: Run) -> transaction.Interrupted | None:
     if file is None or (run.now - file.changed).total_seconds() < schema.TORN_SECONDS:
         return None
     return transaction.interrupted(run.root, home)
+
+
+def read_run(place: Layout, now: datetime) -> Run:
+    """The run as it stands now."""
+    return scan.scan(place.root, scan.listed(place.root), now)

@@ -1,7 +1,9 @@
-"""One reading of a run's folder: both naming forms, moved folders, reruns, unfinished writes.
+"""One reading of a run's folder: whether it is one, its files, and what they say of each agent.
 
-Source: agent workspaces specification, "File Naming Conventions". Nothing outside the run's
-folder is ever looked at, whatever path an agent names.
+Both naming forms, moved folders, reruns and unfinished writes are understood. Nothing outside the
+run's folder is ever looked at, whatever path an agent names. Source: agent workspaces specification,
+"Directory Structure for Agent Workspaces", "File Naming Conventions", "Timestamped Outputs", "Status
+File Schema" and "Return Value Contract".
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import read_bounded
@@ -60,11 +63,9 @@ def folders(root: Path) -> tuple[str, ...]:
 
 def scan(root: Path, files: tuple[File, ...], now: datetime) -> Run:
     """Read the run in ``root`` as of ``now``; ``files`` as `listed`. Never raises for what it holds."""
-    return _run(root, workspaces_of(root), files, now)
-
-
-def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
+    base = workspaces_of(root)
     by_name = {file.name: file for file in files}
+    place = Place(root, base, by_name)
     prefix = f"{base.name}/"
     coord = f"{prefix}{schema.COORD}/"
 
@@ -73,7 +74,7 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
 
     ranked = sorted(files, key=_rank)
     returns = tuple(
-        _returned(file, root, base, by_name)
+        _returned(file, place)
         for file in ranked
         if file.name.startswith(("returns/", f"{coord}returns/"))
     )
@@ -92,10 +93,7 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
     agents = tuple(
         _agent(
             name,
-            root,
-            base,
-            files,
-            by_name,
+            place,
             returns,
             prompts,
             plans.get(name, Dispatch()),
@@ -132,14 +130,21 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
     )
 
 
-def resolve(
-    written: str, agent: str, root: Path, base: Path, files: dict[str, File]
-) -> Path | None:
+class Place(NamedTuple):
+    """A run's folder, that of its workspaces, and its files by their names."""
+
+    root: Path
+    base: Path
+    files: dict[str, File]
+
+
+def resolve(written: str, agent: str, place: Place) -> Path | None:
     """Where a path that an agent named is in this run; None where it is outside.
 
     As it stands where that is inside the run; else from its last folder of workspaces, or of
     integration, on; else by its name in the agent's workspace.
     """
+    root, base, files = place
     if "\0" in written or not written.strip() or not _is_name(written):
         return None
     if os.path.isabs(written):
@@ -176,14 +181,14 @@ def relative_name(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _listed(item: Output, agent: str, root: Path, base: Path, files: dict[str, File]) -> Listed:
+def _listed(item: Output, agent: str, place: Place) -> Listed:
     written = item.file
-    path = resolve(written, agent, root, base, files)
-    file = files.get(relative_name(path, root)) if path else None
+    path = resolve(written, agent, place)
+    file = place.files.get(relative_name(path, place.root)) if path else None
     owner = ""
     if path is not None:
         real = Path(os.path.realpath(path))
-        top = Path(os.path.realpath(base))
+        top = Path(os.path.realpath(place.base))
         if real.is_relative_to(top) and real != top:
             owner = real.relative_to(top).parts[0]
     absolute = os.path.isabs(written)
@@ -193,36 +198,34 @@ def _listed(item: Output, agent: str, root: Path, base: Path, files: dict[str, F
 
 def _agent(
     name: str,
-    root: Path,
-    base: Path,
-    files: tuple[File, ...],
-    by_name: dict[str, File],
+    place: Place,
     returns: tuple[Returned, ...],
     prompts: tuple[Prompt, ...],
     plan: Dispatch,
     decisions: Decisions,
 ) -> Agent:
-    own = f"{base.name}/{name}/"
-    inside = [f for f in files if f.name.startswith(own) and not f.name.endswith("/.gitkeep")]
-    hidden = [f for f in inside if f.name.startswith(f"{own}{schema.SCRATCH}/")]
+    own, folder = f"{place.base.name}/{name}/", place.base / name
+    inside = [
+        f
+        for f in place.files.values()
+        if f.name.startswith(own) and not f.name.endswith("/.gitkeep")
+    ]
     records = tuple(
         read_record(f, LIMIT) for f in inside if _is_status(f.name.removeprefix(own), name)
     )
     status = max(records, key=lambda each: (_is_own(each, name), _newest(each)), default=None)
-    value = (status.value if status else None) or {}
-    items = value.get("outputs")
+    value = schema.value_of(status)
     outputs = tuple(
-        _listed(schema.one_output(item), name, root, base, by_name)
-        for item in (items if isinstance(items, list) else [])[:500]
+        _listed(schema.one_output(item), name, place)
+        for item in schema.items_of(value.get("outputs"))[:500]
     )
     stamps = sorted({m[1] for f in inside if (m := _STAMP.search(f.name))})
     back = _of(name, returns)
-    found = _guessed(name, own, inside, back, records, root, base, by_name) if value else ()
+    found = _guessed(name, own, inside, back, records, place) if value else ()
     agent = Agent(
         name,
-        base / name if os.path.isdir(base / name) else None,
+        folder if os.path.isdir(folder) else None,
         tuple(inside),
-        sum(f.size for f in hidden),
         records,
         status,
         outputs,
@@ -243,9 +246,7 @@ def _guessed(
     inside: list[File],
     returned: Returned | None,
     records: tuple[Record, ...],
-    root: Path,
-    base: Path,
-    by_name: dict[str, File],
+    place: Place,
 ) -> tuple[Listed, ...]:
     """The outputs of an agent whose status lists none: those that it returned, else by their names.
 
@@ -260,7 +261,7 @@ def _guessed(
     plain = [n for n in names if n.startswith(("output.", f"{name}-output.")) and "/" not in n]
     stamped = sorted(n for n in names if _STAMP.search(n) and "/" not in n)
     return tuple(
-        _listed(Output(str(names[each].path)), name, root, base, by_name)
+        _listed(Output(str(names[each].path)), name, place)
         for each in (stamped[-1:] or sorted(plain))
     )
 
@@ -302,7 +303,7 @@ def _of(name: str, returns: tuple[Returned, ...]) -> Returned | None:
     return None
 
 
-def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Returned:
+def _returned(file: File, place: Place) -> Returned:
     text, problem = read_text(file, LIMIT)
     if problem:
         return Returned(file, None, problem)
@@ -312,9 +313,7 @@ def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Ret
     report = schema.decode_object(Report, value)
     agent = report.agent
     safe = agent if agent and "/" not in agent and agent not in (".", "..") else schema.SHARED
-    listed = tuple(
-        _listed(Output(each), safe, root, base, files) for each in report.files_written[:500]
-    )
+    listed = tuple(_listed(Output(each), safe, place) for each in report.files_written[:500])
     return Returned(file, value, "", prose, listed)
 
 

@@ -1,6 +1,9 @@
-"""Dispatching: who may begin now, what each is told, and what is written before it begins.
+"""Dispatching and deciding: who may begin, what is written before it does, and what becomes of its result.
 
-Source: agent workspaces specification, "File-Based Handoffs" and "Timestamped Outputs".
+A result that is not a success is decided on, with a reason; an agent that is run once more keeps what
+it wrote, and its earlier status and return are moved into the history. Source: agent workspaces
+specification, "File-Based Handoffs", "Timestamped Outputs" and "Integration Step Protocol", steps 1
+and 2.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.workspaces import prompts, rules, schema, state
-from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.manifest import (
     Manifest,
     Object,
@@ -23,6 +25,7 @@ from acp_core.protocols.workspaces.read.manifest import (
     prompt_file,
     read_json,
     read_manifest,
+    read_run,
     stamp_of,
     stored_return,
 )
@@ -46,14 +49,9 @@ def this_host() -> str:
     return platform.node() or "?"
 
 
-def read_run(place: Layout, now: datetime) -> Run:
-    """The run as it stands now."""
-    return scan.scan(place.root, scan.listed(place.root), now)
-
-
 def waiting_agents(manifest: Manifest, run: Run) -> list[str]:
     """Who is to be dispatched, ready or not: never dispatched, or to be run once more."""
-    agents = {agent.name: agent for agent in run.agents}
+    agents = run.by_name
     return [
         name for name, entry in manifest.entries.items() if _is_wanted(entry, agents.get(name), run)
     ]
@@ -74,7 +72,7 @@ def why_not_dispatched(manifest: Manifest, name: str, run: Run) -> str:
     An earlier agent is through when it has a status that may be used; one that was given up on
     holds nobody back.
     """
-    agents = {agent.name: agent for agent in run.agents}
+    agents = run.by_name
     for other in manifest.tasks[name].after:
         before = agents.get(other)
         if before is None or not before.outcome:
@@ -102,7 +100,7 @@ def begin_attempt(manifest: Manifest, name: str, run: Run, now: datetime) -> Ste
     require_folder(own)
     if not place.spec.is_file():
         raise Refused(f"{place.spec} is missing: write it before you dispatch")
-    agent = next((each for each in run.agents if each.name == name), None)
+    agent = run.by_name.get(name)
     writes = []
     if agent is not None and agent.decision == "rerun":
         writes += _put_away(manifest, agent)
@@ -152,7 +150,7 @@ def inputs_of(manifest: Manifest, task: Task, run: Run) -> tuple[tuple[str, bool
     found = {str(manifest.place.spec): True}
     found |= {each.path: each.required for each in task.inputs}
     for other in task.after:
-        agent = next((each for each in run.agents if each.name == other), None)
+        agent = run.by_name.get(other)
         listed = agent.results if agent else ()
         for each in listed:
             inside = each.file is not None and each.owner == other and each.path is not None
@@ -225,15 +223,13 @@ def this_person() -> str:
         return "?"
 
 
-def plan_decision(
-    place: Layout, name: str, decision: str, reason: str, by: str = "", now: datetime | None = None
-) -> Step:
+def plan_decision(place: Layout, name: str, decision: str, reason: str, by: str = "") -> Step:
     """What a decision would write.
 
     Raises:
         Refused: there is no such agent, it cannot be decided so, or no reason is given.
     """
-    at = now or utc_now()
+    at = utc_now()
     run = read_run(place, at)
     agent = find_agent(run, name)
     possible = state.choices(agent, run)
@@ -244,9 +240,7 @@ def plan_decision(
     reason = " ".join(reason.split())[:_LONGEST]
     if not reason:
         raise Refused("give a reason for the decision")
-    value = read_json(place.triage)
-    value = value or {}
-    entries = value.get("decisions")
+    value = read_json(place.triage) or {}
     entry = {
         "agent": name,
         "task_id": agent.task_id or name,
@@ -256,7 +250,7 @@ def plan_decision(
         "at": iso(at),
         "reason": reason,
     }
-    value["decisions"] = [*(entries if isinstance(entries, list) else []), entry]
+    value["decisions"] = [*schema.items_of(value.get("decisions")), entry]
     warnings = []
     if not state.ending(agent, run) and agent.plan.is_dispatched:
         warnings.append(f"{name} is still working: acp stops its program if it started it")
@@ -281,9 +275,7 @@ def decide(place: Layout, name: str, decision: str, reason: str, by: str = "") -
     )
 
 
-def rerun(
-    place: Layout, name: str, feedback: str = "", *, go_on: bool = False, by: str = ""
-) -> None:
+def rerun(place: Layout, name: str, feedback: str = "", *, go_on: bool = False) -> None:
     """Have an agent run once more, with something said to it; who dispatches next starts it.
 
     Raises:
@@ -293,33 +285,19 @@ def rerun(
     reason = " ".join(feedback.split()) or "rerun"
 
     def step() -> Step:
+        agent = find_agent(read_run(place, utc_now()), name)
         manifest = read_manifest(place)
         entry = manifest.entries.get(name)
         if entry is None:
             raise Refused(f"{name} is not in the manifest")
-        run = read_run(place, utc_now())
-        agent = find_agent(run, name)
         earlier = _earlier(agent) if go_on else ""
         entry |= {"feedback": feedback.strip()[:_LONGEST], "continue_from": earlier}
-        decided = plan_decision(place, name, RERUN_DECISION, reason, by)
+        if agent.decision == RERUN_DECISION:  # it is decided already: what is said to it is new
+            return Step(f"Rerun {name}.", (manifest.write(),))
+        decided = plan_decision(place, name, RERUN_DECISION, reason)
         return Step(decided.sentence, (manifest.write(), *decided.writes), decided.warnings)
 
-    def due() -> Step:  # it is decided already: only what is said to it is new
-        manifest = read_manifest(place)
-        agent = find_agent(read_run(place, utc_now()), name)
-        earlier = _earlier(agent) if go_on else ""
-        manifest.entries[name] |= {
-            "feedback": feedback.strip()[:_LONGEST],
-            "continue_from": earlier,
-        }
-        return Step(f"Rerun {name}.", (manifest.write(),))
-
-    carry_out_act(place, RERUN_ACT, lambda: due() if _is_due(place, name) else step())
-
-
-def _is_due(place: Layout, name: str) -> bool:
-    run = read_run(place, utc_now())
-    return find_agent(run, name).decision == RERUN_DECISION
+    carry_out_act(place, RERUN_ACT, step)
 
 
 def _earlier(agent: Agent) -> str:
@@ -356,7 +334,7 @@ def find_agent(run: Run, name: str) -> Agent:
     Raises:
         Refused: there is none of that name.
     """
-    agent = next((each for each in run.agents if each.name == name), None)
+    agent = run.by_name.get(name)
     if agent is None:
         known = ", ".join(each.name for each in run.agents) or "none"
         raise Refused(f"no agent {name!r} (agents: {known})")

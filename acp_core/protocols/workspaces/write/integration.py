@@ -32,6 +32,7 @@ from acp_core.protocols.workspaces.read.manifest import (
     read_bytes,
     read_json,
     read_manifest,
+    read_run,
 )
 from acp_core.protocols.workspaces.schema import (
     CATEGORIES,
@@ -115,7 +116,7 @@ def require_ready(place: Layout) -> tuple[Run, Manifest]:
     Raises:
         Refused: one of the steps before is not through; the message says which, and what to do.
     """
-    run, manifest = dispatch.read_run(place, utc_now()), read_manifest(place)
+    run, manifest = read_run(place, utc_now()), read_manifest(place)
     dispatch.require_all(run)
     _, _, readable, looked, *_ = state.steps(run)
     if not readable:
@@ -232,8 +233,7 @@ def _set_aside(run: Run, place: Layout, final: Path) -> tuple[tuple[Write, ...],
         held = read_bounded(final, LIMIT)
     except Unreadable as error:
         raise Refused(f"{final} {error}: move it away") from None
-    known = (run.integration.value or {}) if run.integration else {}
-    if known.get("sha256") == sha256(held).hexdigest():
+    if schema.value_of(run.integration).get("sha256") == sha256(held).hexdigest():
         return (), ()
     target = dispatch.free_path(place.coord / schema.HISTORY / "integration" / final.name)
     by = [each for each in run.trespasses if each.file.path == final]
@@ -471,7 +471,7 @@ def current_hints(place: Layout) -> list[Hint]:
     Raises:
         Refused: there is no manifest that can be read.
     """
-    run = dispatch.read_run(place, utc_now())
+    run = read_run(place, utc_now())
     order = dict.fromkeys(
         [*manifest.read_manifest(place).order, *(agent.name for agent in run.agents)]
     )
@@ -487,7 +487,7 @@ def record_hints(place: Layout, by: str = "") -> Step:
     Raises:
         Refused: not every agent is through and decided on.
     """
-    run = dispatch.read_run(place, utc_now())
+    run = read_run(place, utc_now())
     dispatch.require_all(run)
     value, items = _read_conflicts(place)
     now = {conflicts_about(each): each for each in current_hints(place)}
@@ -508,9 +508,17 @@ def record_hints(place: Layout, by: str = "") -> Step:
         for each in new
     ]
     written = [*(each.raw for each in left), *made]
-    value |= {"looked_at": iso(utc_now()), "by": by or dispatch.this_person(), "conflicts": written}
+    value |= {"looked_at": iso(utc_now()), "by": by or dispatch.this_person()}
     sentence = f"Compare the outputs: {count(len(new), 'new hint')}, {len(written)} recorded."
-    return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
+    return _conflicts_step(place, value, written, sentence)
+
+
+def _conflicts_step(
+    place: Layout, value: Object, conflicts: list[Object], sentence: str, notes: Sequence[str] = ()
+) -> Step:
+    """What writes the conflicts down."""
+    data = encode(value | {"conflicts": conflicts})
+    return Step(sentence, (Write(place.conflicts, REPLACE, data),), notes=tuple(notes))
 
 
 def _is_open_hint(item: Conflict) -> bool:
@@ -523,7 +531,7 @@ def dispute(place: Layout, agents: list[str], topic: str, category: str, by: str
     Raises:
         Refused: it is not between two agents of the run, or lacks its topic.
     """
-    run = dispatch.read_run(place, utc_now())
+    run = read_run(place, utc_now())
     pair = [dispatch.find_agent(run, name).name for name in agents]
     if len(set(pair)) != 2:
         raise Refused("a conflict is between two agents")
@@ -548,9 +556,9 @@ def dispute(place: Layout, agents: list[str], topic: str, category: str, by: str
         raise Refused("this conflict is already recorded")
     if same is not None:
         same.raw.update(hint=False, category=category, found_by=new["found_by"])
-    value["conflicts"] = [*(each.raw for each in items), *([] if same else [new])]
+    written = [*(each.raw for each in items), *([] if same else [new])]
     sentence = f"Add the conflict of {' and '.join(pair)} on {topic} ({category})."
-    return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
+    return _conflicts_step(place, value, written, sentence)
 
 
 def resolve_conflict(
@@ -600,12 +608,12 @@ def resolve_conflict(
             topic = conflict_hints.topic_of(each.topic)
             sentences.append(f"Conflict between {each.between} on {topic}. Resolved by {rule}.")
             each.raw.update(made, sentence=sentences[-1])
-    value["conflicts"] = [each.raw for each in items]
+    written = [each.raw for each in items]
     if not sentences[1:]:
-        return Step(sentences[0], (Write(place.conflicts, REPLACE, encode(value)),))
+        return _conflicts_step(place, value, written, sentences[0])
     topic = conflict_hints.topic_of(item.topic)
     sentence = f"{count(len(sentences), 'conflict')} on {topic}. Resolved by {rule}."
-    return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),), notes=tuple(sentences))
+    return _conflicts_step(place, value, written, sentence, sentences)
 
 
 def _alike(items: list[Conflict], item: Conflict) -> list[Conflict]:
@@ -659,9 +667,9 @@ def dismiss_conflict(
     for each in gone:
         each.raw.update(made)
         each.raw.pop("sentence", None)
-    value["conflicts"] = [each.raw for each in items]
     ids = ", ".join(each.id or "?" for each in gone)
-    return Step(f"Dismiss {ids}: {reason}", (Write(place.conflicts, REPLACE, encode(value)),))
+    written = [each.raw for each in items]
+    return _conflicts_step(place, value, written, f"Dismiss {ids}: {reason}")
 
 
 def recorded_conflicts(place: Layout) -> list[Conflict]:

@@ -1,7 +1,10 @@
-"""Preparing a run: its folders, the task specification and the manifest, before anything starts.
+"""The folders, the task specification and the manifest of a run: prepared, added to, and repaired.
 
-Source: agent workspaces specification, "Directory Structure for Agent Workspaces" ("creates
-`agent-workspaces/` and the per-agent subdirectories before dispatching") and "File-Based Handoffs".
+A run is prepared before anything starts; an agent that is added does what another one left open, or
+what was forgotten. What cannot be read is moved aside, and made anew of what can: the manifest, the
+workspaces and the prompts. Source: agent workspaces specification, "Directory Structure for Agent
+Workspaces" ("creates `agent-workspaces/` and the per-agent subdirectories before dispatching") and
+"File-Based Handoffs".
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.read import scan
+from acp_core.protocols.workspaces.read import manifest as manifest_module
 from acp_core.protocols.workspaces.read.manifest import (
     entry_with_task,
     is_manifest_lost,
@@ -29,6 +32,7 @@ from acp_core.protocols.workspaces.read.manifest import (
     manifest_problem,
     parse_manifest,
     read_manifest,
+    read_run,
     why_unreadable,
 )
 from acp_core.protocols.workspaces.schema import CREATE_ACT as CREATE_RUN
@@ -49,7 +53,7 @@ from acp_core.protocols.workspaces.write import dispatch
 from acp_core.protocols.workspaces.write.dispatch import free_path
 from acp_core.protocols.workspaces.write.step import (
     Step,
-    carry_out,
+    commit_step,
     locked,
     require_shallow,
     require_unobstructed,
@@ -104,7 +108,7 @@ def create_run(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Ste
     atomic.shared_folder(place.coord)
     with locked(place) as transaction:
         step = plan_run(folder, plan, now)
-        carry_out(transaction, step)
+        commit_step(transaction, step)
     return step
 
 
@@ -166,7 +170,7 @@ def add_agents(place: Layout, wish: Mapping[str, object], of: str = "") -> Step:
     Raises:
         Refused: the run is integrated, the agent is not what it should be, or there is one.
     """
-    manifest, run = read_manifest(place), dispatch.read_run(place, utc_now())
+    manifest, run = read_manifest(place), manifest_module.read_run(place, utc_now())
     if state.of_run(run).startswith("integrated"):
         raise Refused("the run is already integrated: prepare a new run")
     value = dict(wish)
@@ -179,7 +183,7 @@ def add_agents(place: Layout, wish: Mapping[str, object], of: str = "") -> Step:
                 f"{of} does not report what is missing: give the new agent a task (--task)"
             )
         inputs = value.get("inputs")
-        value["inputs"] = [*(inputs if isinstance(inputs, list) else []), *_read_first(found)]
+        value["inputs"] = [*schema.items_of(inputs), *_read_first(found)]
     task = schema.parse_task(value, len(manifest.tasks) + 1, place.root)
     schema.check_plan(Plan("run", (*manifest.tasks.values(), task)))
     require_shallow(place.root, [task.agent] if task.may_launch else [])
@@ -275,23 +279,23 @@ def repair_run(place: Layout) -> Step:
         if transaction.fault(place.root, home):
             _rename(place.coord / JOURNAL, _target(place, place.coord / JOURNAL))
         held.recover()
-        run = scan.scan(place.root, scan.listed(place.root), utc_now())
+        run = read_run(place, utc_now())
         writes = _writes(place, _damage(place, run))
         for verb in (MOVE, CREATE):
             chosen = tuple(each for each in writes if each.verb == verb)
-            carry_out(held, Step(step.sentence, chosen))
+            commit_step(held, Step(step.sentence, chosen))
     return step
 
 
 def _settled(place: Layout) -> Run:
     """The run, read once more where a file that says nothing may still be in the middle of a write."""
-    run = scan.scan(place.root, scan.listed(place.root), utc_now())
+    run = read_run(place, utc_now())
     young = _being_written(run)
     if not young:
         return run
     ages = [(run.now - each.file.changed).total_seconds() for each in young]
     time.sleep(min(schema.TORN_SECONDS, schema.TORN_SECONDS - min(ages)))
-    return scan.scan(place.root, scan.listed(place.root), utc_now())
+    return read_run(place, utc_now())
 
 
 def _being_written(run: Run) -> list[Record]:
@@ -309,7 +313,7 @@ def _damage(place: Layout, run: Run) -> _Damage:
         aside.append(run.manifest.file.path)
     anew = place.manifest in aside or is_manifest_lost(run)
     value = _mended(place, run) if anew else None
-    known = value or (run.manifest.value if run.manifest else None)
+    known = value or schema.value_of(run.manifest) or None
     lacks = known is not None and run.spec is None and not run.cut
     return _Damage(tuple(aside), value, _specification(known) if lacks and known else None)
 
@@ -337,11 +341,10 @@ def _rename(path: Path, target: Path) -> None:
 def _mended(place: Layout, run: Run) -> Object:
     """The manifest with what of it can be used, and whoever it lacks as the folders tell of them."""
     fresh = manifest_from_folders(run)
-    value = (run.manifest.value if run.manifest else None) or {}
-    items = value.get("agents")
+    value = schema.value_of(run.manifest)
     entries: dict[str, Object] = {}
     tasks: set[str] = set()
-    for item in [*(items if isinstance(items, list) else []), *fresh["agents"]]:
+    for item in [*schema.items_of(value.get("agents")), *fresh["agents"]]:
         task = _task_of(item, place.root)
         if task and task.agent.lower() not in entries and task.task_id not in tasks:
             entries[task.agent.lower()] = dict(item)

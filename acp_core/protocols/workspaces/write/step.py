@@ -23,17 +23,9 @@ from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.wording import difference
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.matters import obstacles
-from acp_core.protocols.workspaces.read import scan
-from acp_core.protocols.workspaces.read.manifest import (
-    Object,
-    read_bytes,
-    read_manifest,
-)
+from acp_core.protocols.workspaces.read.manifest import Object, read_bytes, read_manifest, read_run
 from acp_core.protocols.workspaces.read.scan import nesting_level
-from acp_core.protocols.workspaces.schema import (
-    Layout,
-    Run,
-)
+from acp_core.protocols.workspaces.schema import Layout, Run
 
 _LONGEST_PATH = 2_000  # characters of a path that is shown
 
@@ -59,7 +51,7 @@ class Step:
         return (*made, *(_change(write) for write in self.writes if write.path != besides))
 
 
-def carry_out(transaction: Transaction, step: Step) -> None:
+def commit_step(transaction: Transaction, step: Step) -> None:
     """Do a step.
 
     Raises:
@@ -113,7 +105,7 @@ def carry_out_act(place: Layout, name: str, plan: Callable[[], Step]) -> Step:
     with locked(place) as held:
         require_unobstructed(place, name)
         step = plan()
-        carry_out(held, step)
+        commit_step(held, step)
     return step
 
 
@@ -128,15 +120,7 @@ def require_unobstructed(place: Layout, name: str, run: Run | None = None) -> No
     Raises:
         Refused: something does; one line says what, and what mends it.
     """
-    run = run or scan.scan(place.root, scan.listed(place.root), utc_now())
-    guard.check(obstacles(run), name)
-
-
-def disk_problem(root: Path) -> str:
-    """Why nothing can be written into a run now, "" where something can."""
-    base = scan.workspaces_of(root)
-    found = map(guard.disk, (root, base, base / schema.COORD))
-    return next((each.sentence for each in found if each), "")
+    guard.check(obstacles(run or read_run(place, utc_now())), name)
 
 
 def change_entry(place: Layout, agent: str, alter: Callable[[Object], None]) -> None:

@@ -1,1 +1,0 @@
-"""From what was read to the Snapshot of a run."""
