@@ -43,7 +43,7 @@ from acp_core.person.attention import Attention
 from acp_core.person.paths import key_of
 from acp_core.person.settings import Settings
 from acp_core.protocols.discovery import identify
-from acp_core.protocols.folder.rehearsal import samples
+from acp_core.protocols.folder.rehearsal import scenario as samples
 from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, Exhibit, load, make_fleet
 from acp_core.protocols.registry import bundled
 from acp_tui.app import AcpApp

@@ -7,7 +7,6 @@ from tests.faults.clocks import CLOCKS
 from tests.faults.cut import CUT
 from tests.faults.fleets import FLEET
 from tests.faults.fuzz import FUZZ
-from tests.faults.guided import GUIDED
 from tests.faults.hostile import HOSTILE_TEXT, SCREENS
 from tests.faults.kills import ERRORS_EVERYWHERE, KILLS
 from tests.faults.limits import LIMITS
@@ -22,6 +21,6 @@ EVERY = {
     each.name: each
     for each in (
         KILLS, ERRORS_EVERYWHERE, POWER, STRACED, RANDOM_KILLS, STARTING, MIXED, CUT, CLOCKS, MODELS, FUZZ,
-        GUIDED, HOSTILE_TEXT, SCREENS, LIMITS, CHECKPOINT, FLEET, SHARED_GIT, SHARED_POSTGRES,
+        HOSTILE_TEXT, SCREENS, LIMITS, CHECKPOINT, FLEET, SHARED_GIT, SHARED_POSTGRES,
     )
 }  # fmt: skip

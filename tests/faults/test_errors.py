@@ -18,13 +18,6 @@ from tests.protocols.folder.support import make_v1
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def faults() -> Iterator[Faults]:
-    server = Faults()
-    yield server
-    server.close()
-
-
 def each_failure(
     faults: Faults,
     kind: str,

@@ -24,13 +24,6 @@ VALID = ["ACP validation passed"]
 BODY = "Position:\n- In favour, " + "and for good reasons " * 300 + "\n"
 
 
-@pytest.fixture(scope="module")
-def faults() -> Iterator[Faults]:
-    server = Faults()
-    yield server
-    server.close()
-
-
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))

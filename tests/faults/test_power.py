@@ -28,13 +28,6 @@ SYNCS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
 COMMANDS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 
 
-@pytest.fixture(scope="module")
-def faults() -> Iterator[Faults]:
-    server = Faults()
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def powerless(
     request: pytest.FixtureRequest, faults: Faults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

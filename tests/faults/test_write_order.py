@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +25,6 @@ _CLEARED_AWAY = ("remove .agentxchain/staging/turn_*", "remove .agentxchain/disp
 _GROUPS = ("workspaces", "governed", "coordinator", "cycle")
 _JOURNAL = "acp-journal.json"
 _JOURNALLED = ("workspaces", "governed", "coordinator")
-
-
-@pytest.fixture(scope="module")
-def faults() -> Iterator[Faults]:
-    server = Faults()
-    yield server
-    server.close()
 
 
 def group(name: str) -> str:

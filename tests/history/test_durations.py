@@ -20,7 +20,6 @@ from acp_core.person.settings import Settings
 from acp_core.protocols.folder.rehearsal import scenario as rehearsal_scenario
 from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, Exhibit, load
 from acp_tui.app import AcpApp
-from acp_tui.widgets.fleet_table import FleetTable
 from tests.cli.support import Acp
 from tests.tui.stage import screen_text, shows, until
 
@@ -72,7 +71,7 @@ async def test_the_dashboard_says_it_beside_the_wait(work: Path) -> None:
         await until(
             pilot, lambda: app.fleet.forecast.usual("folder", TURN, "reviewing") is not None
         )
-        table = app.screen.query_one(FleetTable)
+        table = app.screen.query_one("FleetTable")
         await until(pilot, lambda: table.forecast is app.fleet.forecast)
         (row,) = [
             line for line in screen_text(app).split("\n") if " live " in f"{line} " and "9m" in line

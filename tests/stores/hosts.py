@@ -46,6 +46,14 @@ class Host:
         assert ran.returncode == 0, (self.name, words, ran.stdout, ran.stderr)
         return ran.stdout
 
+    def acp_here(self, command: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command on the folder."""
+        return self.acp(command, str(self.folder), *words)
+
+    def done_here(self, command: str, *words: str) -> str:
+        """Run a command on the folder that must end well; what it prints."""
+        return self.done(command, str(self.folder), *words)
+
     def at(self, step: str, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command to a named step; see `process`."""
         return subprocess.run(
@@ -78,7 +86,7 @@ class Host:
 
     def sync(self, *words: str) -> str:
         """Look at the store once; what is printed."""
-        return self.done("sync", str(self.folder), *(words or ("--once",)))
+        return self.done_here("sync", *(words or ("--once",)))
 
     def read(self, name: str) -> bytes:
         """A file of the folder."""
@@ -148,7 +156,7 @@ def shared(place: Path, *names: str, readers: tuple[str, ...] = ()) -> tuple[Pat
     hosts = [Host(name, place) for name in names]
     first, *others = hosts
     started(first, *readers)
-    first.done("share", str(first.folder), str(store), "--id", ID, "--yes")
+    first.done_here("share", str(store), "--id", ID, "--yes")
     for each in others:
         each.done("join", f"{store}#{ID}", str(each.folder))
     return store, hosts

@@ -123,7 +123,7 @@ def same_files(alpha: Host, beta: Host) -> bool:
 
 def shown(host: Host) -> dict[str, Any]:
     """What a host sees."""
-    seen: dict[str, Any] = json.loads(host.done("show", str(host.folder), "--json"))["snapshot"]
+    seen: dict[str, Any] = json.loads(host.done_here("show", "--json"))["snapshot"]
     return seen
 
 
@@ -144,7 +144,7 @@ def done_by(name: str, host: Host, *words: str) -> bool:
         return f"{name}: done" in said
 
     def answered() -> str:
-        asked = json.loads(host.done("hosts", str(host.folder), "--json"))["requests"]
+        asked = json.loads(host.done_here("hosts", "--json"))["requests"]
         return str(asked[-1]["state"])
 
     return until(answered, f"the answer of {name}") == "done"

@@ -82,16 +82,16 @@ def test_who_removes_the_name_of_the_store_makes_the_folder_no_plain_one(
             in ran.stderr
         )
     assert len(a.log()) == 1
-    why = " ".join(a.acp("why", str(a.folder)).stdout.split())
+    why = " ".join(a.acp_here("why").stdout.split())
     assert "another program changed what names the store of this folder" in why
-    (told,) = json.loads(a.done("status", str(a.folder), "--json"))["collaborations"]
+    (told,) = json.loads(a.done_here("status", "--json"))["collaborations"]
     assert told["phase"] == "drafting" and ".acp/share.json is gone" in json.dumps(told)
     a.done("join", f"{store}#{ID}", str(a.folder))
-    assert "another program" not in a.acp("why", str(a.folder)).stdout
+    assert "another program" not in a.acp_here("why").stdout
     proposed(a)
     together(a, b)
     (a.folder / ".acp" / "share.json").unlink()
-    a.done("unshare", str(a.folder), "--yes")
+    a.done_here("unshare", "--yes")
     a.appended("writer", "blocked", "--reply-to", "2")
     b.sync()
     assert len(a.log()) == 3 and len(b.log()) == 2
@@ -102,12 +102,12 @@ def test_the_way_out_that_is_named_works_for_a_mirror(tmp_path: Path) -> None:
     """On the host that controls the run, and on one that looks on."""
     store = f"git+file://{repository(tmp_path)}"
     alpha = mirrors.conductor(tmp_path, mirrors.gated_run)
-    alpha.done("share", str(alpha.folder), store, "--id", mirrors.ID, "--yes")
+    alpha.done_here("share", store, "--id", mirrors.ID, "--yes")
     try:
         beta = mirrors.reader(tmp_path, store)
         for host in (alpha, beta):
             (host.folder / ".acp" / "share.json").unlink()
-            ran = host.acp("sync", str(host.folder), "--once")
+            ran = host.acp_here("sync", "--once")
             assert ran.returncode == 2 and "is gone: another program removed it" in ran.stderr
             named = re.search(r"`acp ((?:share|join) [^`]*)`", ran.stderr)
             assert named, ran.stderr
@@ -115,7 +115,7 @@ def test_the_way_out_that_is_named_works_for_a_mirror(tmp_path: Path) -> None:
             host.sync()
         mirrors.follow(alpha, beta)
     finally:
-        alpha.acp("unshare", str(alpha.folder), "--yes")
+        alpha.acp_here("unshare", "--yes")
 
 
 IMPOSTOR = """
@@ -202,7 +202,7 @@ def test_forged_records_move_nobody(store: str, tmp_path: Path) -> None:
     """Leases and the manifest in a folder inform; the store decides."""
     a, b = Host("a", tmp_path), Host("b", tmp_path)
     started(a)
-    a.done("share", str(a.folder), store, "--id", ID, "--yes")
+    a.done_here("share", store, "--id", ID, "--yes")
     b.done("join", f"{store}#{ID}", str(b.folder))
     proposed(a)
     b.sync()
@@ -311,12 +311,12 @@ def test_hooks_and_settings_that_an_agent_plants_stay_here_and_run_nowhere(tmp_p
     protocol = json.loads(host.read("protocol.json"))
     protocol["deliverables"] = {"dir": ".", "attachments": [{"file": name} for name in SETTINGS]}
     host.write("protocol.json", json.dumps(protocol))
-    host.acp("share", str(host.folder), str(store), "--id", ID, "--yes")
+    host.acp_here("share", str(store), "--id", ID, "--yes")
     host.write("proposal.md", "# P\n")
     host.append(*PROPOSING)
     for name in EVENT_NAMES:
         host.append("writer", "blocked", "--reply-to", "2", "--doc", name)
-    host.acp("sync", str(host.folder), "--once")
+    host.acp_here("sync", "--once")
     listed = git("-C", str(store), "ls-tree", "-r", "--name-only", REF).splitlines()
     assert "proposal.md" in listed
     assert not {*SETTINGS, ".gitattributes"} & set(listed)

@@ -70,7 +70,7 @@ def test_the_exit_codes_over_postgresql(mortal_postgres: Server, tmp_path: Path)
     def all_refuse(code: int, said: str) -> None:
         for ran in (
             b.append(*REVIEWING),
-            b.acp("sync", str(b.folder), "--once"),
+            b.acp_here("sync", "--once"),
             b.acp("next", "--folder", str(b.folder), "--participant", "reader"),
         ):
             assert ran.returncode == code and said in ran.stderr, ran
@@ -88,7 +88,7 @@ def test_the_exit_codes_over_postgresql(mortal_postgres: Server, tmp_path: Path)
     prepared(mortal_postgres.url("empty"))
     becomes("empty", "whole")
     all_refuse(9, "the store no longer holds this collaboration: ask the others")
-    other.done("share", str(other.folder), url, "--id", ID, "--yes")
+    other.done_here("share", url, "--id", ID, "--yes")
     other.write("proposal.md", "# Another\n")
     other.appended("writer", "proposal_submitted", "--reply-to", "1")
     all_refuse(9, "the shared history was rewritten: what came up to seq 2 here is not what")
@@ -124,7 +124,7 @@ def test_when_a_host_was_heard_of(postgres: Server, database: str, tmp_path: Pat
     def silent_for(seconds: int) -> str:
         told = f"update acp.host set beat = clock_timestamp() - interval '{seconds} seconds'"
         postgres.sql(told, url=database)
-        return b.done("hosts", str(b.folder))
+        return b.done_here("hosts")
 
     said = silent_for(20)
     assert re.search(r"a \(anna\), acp 1, heard of [2-4]\d s ago: loops of writer", said), said
@@ -144,10 +144,10 @@ def test_when_a_host_was_heard_of(postgres: Server, database: str, tmp_path: Pat
 def test_when_a_host_said_something_over_git(tmp_path: Path) -> None:
     """A repository keeps no time: the host's own is shown, as its word, and never as a sign of life."""
     store, (_, b) = shared(tmp_path, "a", "b")
-    assert b.done("hosts", str(b.folder)) == "no host has said anything yet\n"
+    assert b.done_here("hosts") == "no host has said anything yet\n"
     with open_engine(parse(f"{store}#{ID}")) as engine:
         engine.tell(HostState("a", "anna", "boot", "1", {}, "2026-01-01T00:00:00Z"))
-    assert b.done("hosts", str(b.folder)) == "a (anna), acp 1, said at 2026-01-01T00:00:00Z\n"
+    assert b.done_here("hosts") == "a (anna), acp 1, said at 2026-01-01T00:00:00Z\n"
 
 
 @pytest.mark.slow
@@ -200,7 +200,7 @@ def test_more_files_than_are_shared(tmp_path: Path) -> None:
     victim = Host("v", tmp_path)
     before = a.files()
     for ran in (
-        a.acp("sync", str(a.folder), "--once"),
+        a.acp_here("sync", "--once"),
         victim.acp("join", f"{store}#{ID}", str(victim.folder)),
     ):
         assert ran.returncode == 8, ran
@@ -217,7 +217,7 @@ def test_what_is_written_into_protocol_json_here_gives_way(tmp_path: Path) -> No
     assert b.read("protocol.json") == a.read("protocol.json")
     (kept,) = (b.folder / ".acp" / "kept").iterdir()
     assert b"Something else" in kept.read_bytes() and kept.name.startswith("protocol.json.")
-    ran = b.acp("sync", str(b.folder), "--mine", "protocol.json")
+    ran = b.acp_here("sync", "--mine", "protocol.json")
     assert ran.returncode == 2 and "protocol.json is always the store's" in ran.stderr
 
 
@@ -227,7 +227,7 @@ def test_a_request_that_no_host_would_follow(tmp_path: Path) -> None:
         (("nudge", "reader", "x" * 2_001), "the text is longer than 2000 characters"),
         (("stop", "reader", "--expires", "25h"), "a request is of use for one day at most"),
     ):
-        ran = a.acp("ask", str(a.folder), "b", *words)
+        ran = a.acp_here("ask", "b", *words)
         assert ran.returncode == 2 and said in ran.stderr, ran
 
 

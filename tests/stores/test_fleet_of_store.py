@@ -33,7 +33,7 @@ def begun(host: Host, store: str, id: str) -> None:
     """A new collaboration in a store, of which the host's folder is named like it."""
     host.folder = host.home / id
     started(host)
-    host.done("share", str(host.folder), store, "--id", id, "--yes")
+    host.done_here("share", store, "--id", id, "--yes")
 
 
 def listed(host: Host, *words: str) -> dict[str, dict[str, Any]]:
@@ -110,7 +110,7 @@ def test_a_folder_here_stands_for_its_row(store: str, people: tuple[Host, Host])
     begun(anna, store, "checkout")
     ben.done("join", f"{store}#checkout", str(ben.folder))
     assert listed(ben, store)["c"]["key"] == str(ben.folder)
-    ben.done("unshare", str(ben.folder), "--yes")
+    ben.done_here("unshare", "--yes")
     assert listed(ben, store)["checkout"]["key"] == f"{parse(store).link}#checkout"
 
 

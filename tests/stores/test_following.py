@@ -41,7 +41,7 @@ def both_have(hosts: tuple[Host, Host], store: str, *ids: str) -> list[Path]:
     for id in ids:
         a.folder = a.home / id
         started(a)
-        a.done("share", str(a.folder), store, "--id", id, "--yes")
+        a.done_here("share", store, "--id", id, "--yes")
         b.done("join", f"{store}#{id}", str(b.home / id))
         found.append(b.home / id)
     return found

@@ -77,9 +77,9 @@ def alpha(people: People, tmp_path: Path) -> Iterator[Host]:
     """The host that controls the run; its owner lets Anna decide, and everybody stop."""
     deciders = [f"anna {people.public['anna']}", "anna"]
     host = conductor(tmp_path, gated_run, accept=["stop", "decide", "start"], deciders=deciders)
-    host.done("share", str(host.folder), people.store, "--id", ID, "--yes")
+    host.done_here("share", people.store, "--id", ID, "--yes")
     yield host
-    host.acp("unshare", str(host.folder), "--yes")
+    host.acp_here("unshare", "--yes")
 
 
 @pytest.fixture

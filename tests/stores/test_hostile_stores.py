@@ -106,7 +106,7 @@ def test_a_tree_that_no_folder_is_made_of_is_written_nowhere(
     before = {path: path.read_bytes() for path in a.folder.rglob("*") if path.is_file()}
     victim = Host("v", tmp_path)
     for ran in (
-        a.acp("sync", str(a.folder), "--once"),
+        a.acp_here("sync", "--once"),
         a.append("writer", "blocked", "--reply-to", "1"),
         victim.acp("join", f"{store}#{ID}", str(victim.folder)),
     ):
@@ -122,7 +122,7 @@ def test_a_name_that_somebody_wrote_into_a_database_is_written_nowhere(
 ) -> None:
     a, victim = Host("a", tmp_path), Host("v", tmp_path)
     started(a)
-    a.done("share", str(a.folder), database, "--id", ID, "--yes")
+    a.done_here("share", database, "--id", ID, "--yes")
     with open_engine(parse(f"{database}#{ID}")) as engine:
         there = engine.read(None)
         protocol = json.loads(there.protocol)
@@ -144,7 +144,7 @@ def test_what_others_say_of_themselves_is_text(store: str, tmp_path: Path) -> No
     """A host, a lease and a request whose every word is markup, an order to the terminal, or hides something."""
     a, b = Host("a", tmp_path), Host("b", tmp_path)
     started(a)
-    a.done("share", str(a.folder), store, "--id", ID, "--yes")
+    a.done_here("share", store, "--id", ID, "--yes")
     b.done("join", f"{store}#{ID}", str(b.folder))
     proposed(a)
     with open_engine(parse(f"{store}#{ID}")) as engine:

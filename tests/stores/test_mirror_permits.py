@@ -25,9 +25,9 @@ from tests.support.waiting import until
 def alpha(store: str, tmp_path: Path) -> Iterator[Host]:
     """A host that conducts a run, and answers requests about it."""
     host = conductor(tmp_path, gated_run)
-    host.done("share", str(host.folder), store, "--id", ID, "--yes")
+    host.done_here("share", store, "--id", ID, "--yes")
     yield host
-    host.acp("unshare", str(host.folder), "--yes")
+    host.acp_here("unshare", "--yes")
 
 
 class Agent:
@@ -65,7 +65,7 @@ def test_an_agent_is_answered_from_another_host(alpha: Host, store: str, tmp_pat
 
         def shown() -> bool:
             return f"touch allowed (request {agent.id})" in " ".join(
-                beta.done("hosts", str(beta.folder)).split()
+                beta.done_here("hosts").split()
             )
 
         until(shown, "the request to be seen")
@@ -95,14 +95,14 @@ def test_on_another_host_a_hostile_request_is_text_and_can_be_answered(
     configured(alpha, accept=["permit"], deciders=[f"anna {public}", account_of(store)])
     agent = Agent(alpha, f"echo '{EVIL}'")
     try:
-        until(lambda: agent.id in beta.done("hosts", str(beta.folder)), "the request to be seen")
+        until(lambda: agent.id in beta.done_here("hosts"), "the request to be seen")
         for words in (("hosts",), ("hosts", "--json"), ("status",), ("card",)):
             printed = beta.acp(words[0], str(beta.folder), *words[1:]).stdout
             assert is_text(printed), words
-        assert shows(beta.done("hosts", str(beta.folder)))
-        told = json.loads(beta.done("hosts", str(beta.folder), "--json"))
+        assert shows(beta.done_here("hosts"))
+        told = json.loads(beta.done_here("hosts", "--json"))
         assert all(map(is_text, strings(told)))
-        answered = beta.acp("ask", str(beta.folder), "alpha", "reject", agent.id, EVIL)
+        answered = beta.acp_here("ask", "alpha", "reject", agent.id, EVIL)
         assert answered.returncode == 0 and is_text(answered.stdout + answered.stderr)
         by = "anna" if store.startswith("git") else account_of(store)
         assert agent.end().startswith(f"reject by {by}")
@@ -112,7 +112,7 @@ def test_on_another_host_a_hostile_request_is_text_and_can_be_answered(
 
 def _forge(store: str, beta: Host, id: str) -> None:
     """Ask as somebody who can write to the store: in another's name, and about something else."""
-    told = json.loads(beta.done("hosts", str(beta.folder), "--json"))
+    told = json.loads(beta.done_here("hosts", "--json"))
     (waiting,) = told["hosts"][0]["participants"]["pm"]["permissions"]
     given = {"id": id, "digest": waiting["digest"], "message": ""}
     forged = asking.about("alpha", asking.ALLOW, "pm", given, "anna on beta")

@@ -44,12 +44,12 @@ def share(store: str, tmp_path: Path) -> Iterator[Shared]:
     def begin(make: Callable[[Path], object], **settings: object) -> Host:
         host = conductor(tmp_path, make, **settings)
         made.append(host)
-        host.done("share", str(host.folder), store, "--id", ID, "--yes")
+        host.done_here("share", store, "--id", ID, "--yes")
         return host
 
     yield begin
     for host in made:
-        host.acp("unshare", str(host.folder), "--yes")
+        host.acp_here("unshare", "--yes")
 
 
 @pytest.mark.slow
@@ -221,7 +221,7 @@ def test_an_agent_of_workspaces_is_stopped_from_another_host(
         ]
 
     until(offered, "what can be asked for")
-    refused = beta.acp("act", str(beta.folder), "triage", "--yes")
+    refused = beta.acp_here("act", "triage", "--yes")
     assert refused.returncode == 2
     assert mirrors.done_by(
         "alpha", beta, "act", str(beta.folder), "stop", "--agent", "ann", "--yes"
@@ -246,7 +246,7 @@ def test_nobody_acts_in_a_mirror_and_nobody_else_fills_it(
     gamma = configured(Host("gamma", tmp_path))
     gamma.folder = gamma.home / "work"
     gated_run(gamma.folder)
-    ran = gamma.acp("share", str(gamma.folder), store, "--id", ID, "--yes")
+    ran = gamma.acp_here("share", store, "--id", ID, "--yes")
     assert ran.returncode == 2 and "alpha (" in ran.stderr and "controls this run" in ran.stderr
     assert not (gamma.folder / ".acp/share.json").exists()
 
@@ -273,7 +273,7 @@ def test_what_agents_write_in_a_folder_reaches_nothing(
     share = alpha.folder / ".acp/share.json"
     kept = share.read_text(encoding="utf-8")
     share.write_text(kept.replace("#run", "#other"), encoding="utf-8")
-    ran = alpha.acp("sync", str(alpha.folder), "--once")
+    ran = alpha.acp_here("sync", "--once")
     assert ran.returncode == 2 and "another program changed it" in ran.stderr
     share.write_text(kept, encoding="utf-8")
     assert state(alpha) == before

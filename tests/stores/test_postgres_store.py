@@ -340,7 +340,7 @@ def test_a_folder_is_shared_over_a_database(database: str, writer: str, tmp_path
     """From init to the reader's review on another host, as another member of acp_writer."""
     a, b = Host("a", tmp_path), Host("b", tmp_path)
     started(a)
-    a.done("share", str(a.folder), writer, "--id", ID, "--yes")
+    a.done_here("share", writer, "--id", ID, "--yes")
     b.done("join", f"{database}#{ID}", str(b.folder))
     assert a.files() == b.files()
     a.write("proposal.md", "# The proposal\n")
@@ -362,7 +362,7 @@ def test_a_folder_is_shared_over_a_database(database: str, writer: str, tmp_path
 def test_an_append_that_was_killed_is_done_once(database: str, tmp_path: Path, step: str) -> None:
     a = Host("a", tmp_path)
     started(a)
-    a.done("share", str(a.folder), database, "--id", ID, "--yes")
+    a.done_here("share", database, "--id", ID, "--yes")
     a.write("proposal.md", "# The proposal\n")
     words = a.event("writer", "proposal_submitted", "--reply-to", "1", "--doc", "proposal.md")
     assert a.at(step, *words).returncode == -9
@@ -371,4 +371,4 @@ def test_an_append_that_was_killed_is_done_once(database: str, tmp_path: Path, s
     assert [each["event"] for each in a.log()] == ["initialized", "proposal_submitted"], (
         again.stderr
     )
-    assert a.acp("validate", str(a.folder)).returncode == 0
+    assert a.acp_here("validate").returncode == 0

@@ -41,7 +41,7 @@ def over_git(place: Path) -> tuple[str, Host, Host]:
 def over(place: Path, url: str, address: str) -> tuple[str, Host, Host]:
     a, b = Host("a", place), Host("b", place)
     started(a)
-    a.done("share", str(a.folder), url, "--id", ID, "--yes")
+    a.done_here("share", url, "--id", ID, "--yes")
     b.done("join", address, str(b.folder))
     return address, a, b
 
@@ -67,15 +67,13 @@ def syncing(host: Host) -> Iterator[None]:
 def ask(host: Host, *words: str, at: str = "b", wait: str = "60s") -> tuple[int, str]:
     """Ask another host; the exit code, and what is said."""
     verb, *more = words
-    ran = host.acp("ask", str(host.folder), at, verb, *more, "--wait", wait)
+    ran = host.acp_here("ask", at, verb, *more, "--wait", wait)
     return ran.returncode, (ran.stdout + ran.stderr).strip()
 
 
 def told(host: Host) -> list[dict[str, Any]]:
     """What hosts were asked for, as a host sees it."""
-    found: list[dict[str, Any]] = json.loads(host.done("hosts", str(host.folder), "--json"))[
-        "requests"
-    ]
+    found: list[dict[str, Any]] = json.loads(host.done_here("hosts", "--json"))["requests"]
     return found
 
 
@@ -90,7 +88,7 @@ def opened(address: str, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 def heard_of(host: Host, name: str) -> None:
     """A host is in the list of hosts."""
-    until(lambda: f"{name} (" in host.done("hosts", str(host.folder)), f"{name} to be heard of")
+    until(lambda: f"{name} (" in host.done_here("hosts"), f"{name} to be heard of")
 
 
 def test_a_host_refuses_what_its_owner_did_not_allow(share: Share) -> None:
@@ -115,7 +113,7 @@ def test_a_host_refuses_what_its_owner_did_not_allow(share: Share) -> None:
         assert code == 2 and "a is this host" in said
     (request,) = told(a)
     assert (request["verb"], request["state"]) == ("stop", "refused")
-    lines = a.done("hosts", str(a.folder))
+    lines = a.done_here("hosts")
     assert " asked b to stop reader's loop: refused: the owner of b does not accept stop" in lines
 
 
@@ -153,10 +151,8 @@ def test_a_participant_is_moved_by_asking_the_host_that_is_to_take_it(share: Sha
         ran = a.append("writer", "blocked", "--reply-to", "2")
         assert ran.returncode == 7 and "writer acts on host b" in ran.stderr
     b.appended("writer", "blocked", "--reply-to", "2")
-    assert "ask" in {
-        each["name"] for each in json.loads(a.done("act", str(a.folder), "--json"))["actions"]
-    }
-    assert "writer acts on a (" not in a.done("hosts", str(a.folder))
+    assert "ask" in {each["name"] for each in json.loads(a.done_here("act", "--json"))["actions"]}
+    assert "writer acts on a (" not in a.done_here("hosts")
 
 
 def test_who_asks_is_named_as_far_as_it_is_proven(
@@ -181,7 +177,7 @@ def test_who_asks_is_named_as_far_as_it_is_proven(
         found = engine.requests("b")
     assert [each.state for each in found] == ["refused"] * 3
     assert {each.id for each in found} == {each.id for each in forged}
-    lines = a.done("hosts", str(a.folder))
+    lines = a.done_here("hosts")
     by = "an account that says that it is anna on a" if "git+" in address else "admin"
     assert f"{by} asked b to run reader" in lines
     assert "\x1b" not in lines and "\x1b" not in json.dumps(told(a), ensure_ascii=False)
@@ -217,7 +213,7 @@ def test_a_request_names_no_program_folder_or_budget(
     for each in found:
         assert each.state == "refused" and named_by[each.id] in each.sentence, each
     assert not mark.exists()
-    assert "reader acts on b" not in b.done("hosts", str(b.folder))
+    assert "reader acts on b" not in b.done_here("hosts")
 
 
 def test_what_a_host_finds_when_it_is_back(share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +226,7 @@ def test_what_a_host_finds_when_it_is_back(share: Share, monkeypatch: pytest.Mon
     ran = a.acp(*words, "reader", "--expires", "0.001s", "--wait", "0.1s")
     assert ran.returncode == 0
     assert ran.stdout == f"b has not answered yet; `acp hosts {a.folder}` shows its answer\n"
-    assert "asked b to let reader act there: open" in a.done("hosts", str(a.folder))
+    assert "asked b to let reader act there: open" in a.done_here("hosts")
     said = json.loads(a.done(*words, "writer", "--wait", "0.1s", "--json"))
     assert said["state"] == "open"
     monkeypatch.setenv("ACP_STATE", b.env["ACP_STATE"])
@@ -241,7 +237,7 @@ def test_what_a_host_finds_when_it_is_back(share: Share, monkeypatch: pytest.Mon
     assert {each["participant"]: each["state"] for each in told(a)} == {
         "reader": "expired", "writer": "unknown",
     }  # fmt: skip
-    lines = a.done("hosts", str(a.folder))
+    lines = a.done_here("hosts")
     assert "acp was interrupted while it did this" in lines and "acts on b" not in lines
 
 
@@ -302,10 +298,10 @@ def test_of_two_folders_on_a_host_one_does_what_is_asked_for(
 def test_nobody_accepts_what_is_no_request(tmp_path: Path) -> None:
     host = Host("a", tmp_path)
     accepts(host, "stop", "run")
-    started_with = host.acp("hosts", str(host.folder))
+    started_with = host.acp_here("hosts")
     assert started_with.returncode == 2
     started(host)
-    ran = host.acp("share", str(host.folder), str(repository(tmp_path)), "--yes")
+    ran = host.acp_here("share", str(repository(tmp_path)), "--yes")
     assert ran.returncode == 2
     assert "share.accept[1]: expected one of start, stop, nudge, take" in ran.stderr
 
@@ -321,14 +317,14 @@ def test_a_loop_on_another_host_is_stopped_messaged_and_started_again(tmp_path: 
     a.appended("writer", "proposal_submitted", "--reply-to", "1")
     with syncing(b):
         heard_of(a, "b")
-        b.done("launch", str(b.folder), "--participant", "reader", "--",
+        b.done_here("launch", "--participant", "reader", "--",
                stand_in(b.home, "agent"), f"--behaviour={text}")  # fmt: skip
         try:
-            until(lambda: "reader acts on b" in a.done("hosts", str(a.folder)), "the lease")
+            until(lambda: "reader acts on b" in a.done_here("hosts"), "the lease")
             code, said = ask(a, "nudge", "reader", "Look at question 3")
             assert code == 0, said
             assert ask(a, "stop", "reader") == (0, "b: done: reader: stopped")
-            assert "reader acts on b" not in a.done("hosts", str(a.folder)), "given back"
+            assert "reader acts on b" not in a.done_here("hosts"), "given back"
             code, said = ask(a, "stop", "reader")
             assert code == 2 and "reader has no running loop on this host" in said
             text.write_text("take", encoding="utf-8")
@@ -338,7 +334,7 @@ def test_a_loop_on_another_host_is_stopped_messaged_and_started_again(tmp_path: 
             )  # fmt: skip
             until(lambda: len(b.log()) == 3, "the review")
         finally:
-            b.acp("stop", str(b.folder))
+            b.acp_here("stop")
     prompts = [path.read_text(encoding="utf-8") for path in (b.home / "state").rglob("*.prompt*")]
     (told_so,) = [each for each in prompts if "Look at question 3" in each]
     assert "on another machine:" in told_so

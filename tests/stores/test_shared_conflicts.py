@@ -32,11 +32,11 @@ def conflicting(place: Path, mine: str, theirs: str) -> tuple[Host, Host]:
 
 
 def why(host: Host) -> str:
-    return host.acp("why", str(host.folder)).stdout
+    return host.acp_here("why").stdout
 
 
 def findings(host: Host) -> str:
-    return host.acp("validate", str(host.folder)).stdout
+    return host.acp_here("validate").stdout
 
 
 ELSEWHERE = "was changed here and on another host: the text of this host is in .acp/kept/"
@@ -72,11 +72,11 @@ def test_a_person_merges_what_two_hosts_changed(tmp_path: Path) -> None:
     mine, theirs = BASE.replace("What holds", "What holds longest"), BASE.replace("Nothing", "All")
     _, b = conflicting(tmp_path, mine, theirs)
     editor(b, "sys.exit(3)\n")
-    ran = b.acp("sync", str(b.folder), "--merge", "proposal.md")
+    ran = b.acp_here("sync", "--merge", "proposal.md")
     assert ran.returncode == 2 and "ended with 3: nothing was changed" in ran.stderr
     assert b.read("proposal.md").decode() == theirs
     editor(b, "open(paths[0], 'w').write('<<<<<<< yours\\n')\n")
-    ran = b.acp("sync", str(b.folder), "--merge", "proposal.md")
+    ran = b.acp_here("sync", "--merge", "proposal.md")
     assert ran.returncode == 2 and "still has conflict marks: nothing was changed" in ran.stderr
     seen = b.home / "seen"
     editor(
@@ -87,7 +87,7 @@ def test_a_person_merges_what_two_hosts_changed(tmp_path: Path) -> None:
     both = theirs.replace("What holds", "What holds longest")
     assert json.loads(seen.read_text()) == [both, mine, BASE, theirs]
     assert b.read("proposal.md").decode() == both
-    assert b.acp("sync", str(b.folder), "--merge", "proposal.md").returncode == 2
+    assert b.acp_here("sync", "--merge", "proposal.md").returncode == 2
     del b.env["EDITOR"]
     assert ELSEWHERE not in findings(b)
 
@@ -106,10 +106,10 @@ def test_events_that_gave_way_are_appended_again(tmp_path: Path) -> None:
     assert "`acp sync --again` appends those that are still allowed" in b.sync()
     assert AWAY in findings(b)
     assert "Events that were appended here without acp are not in the store" in why(b)
-    ran = b.acp("sync", str(b.folder), "--mine", "events.jsonl")
+    ran = b.acp_here("sync", "--mine", "events.jsonl")
     assert ran.returncode == 2 and "events.jsonl is always the store's" in ran.stderr
     for _ in range(2):  # the second time repeats nothing
-        ran = b.acp("sync", str(b.folder), "--again")
+        ran = b.acp_here("sync", "--again")
         assert ran.returncode == 2
         assert "seq 3 review_submitted from reader: appended as seq 4" in ran.stdout
         assert "seq 4 completed from reader: " in ran.stdout
@@ -121,7 +121,7 @@ def test_events_that_gave_way_are_appended_again(tmp_path: Path) -> None:
     ]  # fmt: skip
     b.sync("--theirs", "events.jsonl")
     assert AWAY not in findings(b)
-    ran = b.acp("sync", str(b.folder), "--again")
+    ran = b.acp_here("sync", "--again")
     assert ran.returncode == 2 and "no events were moved away here" in ran.stderr
 
 
@@ -154,7 +154,7 @@ def test_only_acp_appends_where_the_owner_said_so(tmp_path: Path) -> None:
     place.write_text(json.dumps(json.loads(place.read_text()) | {"exclusive": False}))
     host.sync()
     assert mode(log) == 0o440, "an agent cannot take that back"
-    host.done("unshare", str(host.folder), "--yes")
+    host.done_here("unshare", "--yes")
     assert mode(log) & 0o200 and mode(protocol) & 0o200
 
 

@@ -33,7 +33,7 @@ def together(*hosts: Host) -> None:
     first = hosts[0].files()
     for each in hosts:
         assert each.files() == first, each.name
-        assert each.acp("validate", str(each.folder)).returncode == 0
+        assert each.acp_here("validate").returncode == 0
 
 
 def test_three_hosts_hold_the_same_bytes(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_an_id_that_exists_is_joined_not_shared(tmp_path: Path) -> None:
     store, _ = shared(tmp_path, "a")
     other = Host("b", tmp_path)
     started(other, "somebody")
-    ran = other.acp("share", str(other.folder), str(store), "--id", ID, "--yes")
+    ran = other.acp_here("share", str(store), "--id", ID, "--yes")
     assert ran.returncode == 2 and "use `acp join`" in ran.stderr
     assert not (other.folder / ".acp" / "share.json").exists()
     ran = other.acp("join", f"{store}#{ID}", str(other.folder))
@@ -167,8 +167,8 @@ def test_offline_nothing_is_appended_and_the_same_command_works_later(tmp_path: 
     assert a.read("proposal.md") == b"# Offline\n" and len(a.log()) == 1
     ran = a.acp("next", "--folder", str(a.folder), "--participant", "writer")
     assert ran.returncode == 0 and "as of " in ran.stderr and "not reached since" in ran.stderr
-    assert a.acp("validate", str(a.folder)).returncode == 0
-    assert a.acp("sync", str(a.folder), "--once").returncode == 6
+    assert a.acp_here("validate").returncode == 0
+    assert a.acp_here("sync", "--once").returncode == 6
     (tmp_path / "away.git").rename(store)
     assert a.appended(*words) == 2
     together(a, b)
@@ -193,7 +193,7 @@ def test_a_store_that_was_put_back_stops_everybody(tmp_path: Path) -> None:
     before = b.files()
     for ran in (
         b.append("reader", "review_submitted", "--reply-to", "2", "--review", "Fine"),
-        b.acp("sync", str(b.folder), "--once"),
+        b.acp_here("sync", "--once"),
         b.acp("next", "--folder", str(b.folder), "--participant", "reader"),
     ):
         assert ran.returncode == 9, ran
@@ -246,14 +246,14 @@ def test_a_document_that_both_changed_stays_as_the_store_has_it_and_mine_is_kept
     _, (a, b) = shared(tmp_path, "a", "b")
     b.write("proposal.md", "# B's words\n")
     proposed(a, "# A's words\n")
-    ran = b.acp("sync", str(b.folder), "--once")
+    ran = b.acp_here("sync", "--once")
     assert ran.returncode == 0 and "yours is kept in .acp/kept/proposal.md." in ran.stdout
     assert b.read("proposal.md") == b"# A's words\n"
     (kept,) = (b.folder / ".acp" / "kept").iterdir()
     assert kept.read_bytes() == b"# B's words\n" and kept.name.endswith(".b")
     b.sync("--mine", "proposal.md")
     assert b.read("proposal.md") == b"# B's words\n"
-    assert "kept no copy" in b.acp("sync", str(b.folder), "--theirs", "proposal.md").stderr
+    assert "kept no copy" in b.acp_here("sync", "--theirs", "proposal.md").stderr
 
 
 def test_an_event_about_a_document_in_conflict_waits(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_note_is_deleted_everywhere_and_a_required_file_never(tmp_path: Path) 
     b.sync()
     (b.folder / "why.md").unlink()
     b.sync()
-    ran = a.acp("sync", str(a.folder), "--delete", "proposal.md")
+    ran = a.acp_here("sync", "--delete", "proposal.md")
     assert ran.returncode == 2 and "required" in ran.stderr
     a.sync("--delete", "why.md")
     b.sync()
@@ -344,12 +344,12 @@ def test_an_illegal_line_of_a_script_is_refused_and_put_back(tmp_path: Path) -> 
     proposed(a)
     b.sync()
     script(b, event="completed")
-    ran = b.acp("sync", str(b.folder), "--once")
+    ran = b.acp_here("sync", "--once")
     assert ran.returncode == 2 and "cannot take" in ran.stderr
     assert len(b.log()) == 3
     with (b.folder / "events.jsonl").open("ab") as log:
         log.write(b'{"seq": 4, "fr')
-    b.done("repair", str(b.folder), "--yes")
+    b.done_here("repair", "--yes")
     together(a, b)
     assert len(b.log()) == 2
 
@@ -391,11 +391,11 @@ def test_a_store_inside_of_what_agents_write_is_refused(tmp_path: Path) -> None:
     started(host)
     inside = host.folder / "store.git"
     git("init", "-q", "--bare", str(inside))
-    ran = host.acp("share", str(host.folder), str(inside), "--yes")
+    ran = host.acp_here("share", str(inside), "--yes")
     assert ran.returncode == 2 and "its hooks would run as you" in ran.stderr
     git("init", "-q", str(host.home))
     beside = repository(host.home)
-    ran = host.acp("share", str(host.folder), str(beside), "--yes")
+    ran = host.acp_here("share", str(beside), "--yes")
     assert ran.returncode == 2 and "its hooks would run as you" in ran.stderr
 
 
@@ -431,7 +431,7 @@ def test_a_name_that_a_store_may_not_give_is_refused_or_left_out(name: str, tmp_
     if ran.returncode:
         left = sorted(path.name for path in victim.home.iterdir())
         assert set(left) - set(before) <= {"cache", "state"}
-    ran = a.acp("sync", str(a.folder), "--once")
+    ran = a.acp_here("sync", "--once")
     assert "Traceback" not in ran.stderr
     assert not [p for p in a.folder.rglob("*") if p.is_file() and p.read_bytes() == b"planted\n"]
 
@@ -464,7 +464,7 @@ def test_a_link_in_the_folder_leads_nowhere(tmp_path: Path) -> None:
     a.write("notes/why.md", "Because.\n")
     a.write("proposal.md", "# P\n")
     a.appended("writer", "proposal_submitted", "--reply-to", "1", "--doc", "notes/why.md")
-    ran = b.acp("sync", str(b.folder), "--once")
+    ran = b.acp_here("sync", "--once")
     assert "Traceback" not in ran.stderr
     assert sorted(os.listdir(outside)) == ["private.md"]
     assert (outside / "private.md").read_text() == "private\n"
@@ -498,7 +498,7 @@ def test_the_process_of_sync_publishes_for_the_sandbox(tmp_path: Path) -> None:
             sandbox, scripts, "append_event.py", *words[1:8], "Again", "--reply-to", "3"
         )
         assert refused.returncode == 2 and "not allowed" in refused.stderr
-        second = b.acp("sync", str(b.folder))
+        second = b.acp_here("sync")
         assert second.returncode == 2 and "another process synchronizes" in second.stderr
     finally:
         process.end(2)
@@ -519,12 +519,12 @@ def test_continuing_a_shared_collaboration_tells_the_others(tmp_path: Path) -> N
     store, (a, b) = shared(tmp_path, "a", "b")
     proposed(a)
     a.appended("writer", "blocked", "--reply-to", "2")
-    a.done("continue", str(a.folder), "--to", str(a.home / "c-2"), "--answer", "Go on")
+    a.done_here("continue", "--to", str(a.home / "c-2"), "--answer", "Go on")
     refs = git("-C", str(store), "for-each-ref", "--format=%(refname)").split()
     assert "refs/heads/acp/c-2/log" in refs and f"refs/heads/acp/{ID}/host/a" in refs
     together(a, b)
     assert b"continued_by" in b.read("protocol.json")
-    assert f"; continues at git+file://{store}#c-2" in b.done("hosts", str(b.folder))
+    assert f"; continues at git+file://{store}#c-2" in b.done_here("hosts")
     b.done("join", f"{store}#c-2", str(b.home / "c-2"))
     assert (b.home / "c-2" / "proposal.md").read_bytes() == (
         a.home / "c-2" / "proposal.md"
@@ -544,25 +544,25 @@ def test_a_collaboration_that_was_deleted_in_the_store(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_longer_shared_is_a_plain_one(tmp_path: Path) -> None:
     store, (a, b) = shared(tmp_path, "a", "b")
     proposed(a)
-    a.done("unshare", str(a.folder), "--yes")
+    a.done_here("unshare", "--yes")
     assert "leases/writer" not in git("-C", str(store), "ls-tree", "-r", "--name-only", REF)
     a.appended("writer", "blocked", "--reply-to", "2")
     b.sync()
     assert len(a.log()) == 3 and len(b.log()) == 2
-    ran = a.acp("unshare", str(a.folder), "--yes")
+    ran = a.acp_here("unshare", "--yes")
     assert ran.returncode == 2 and "is not shared" in ran.stderr
-    ran = a.acp("sync", str(a.folder), "--once")
+    ran = a.acp_here("sync", "--once")
     assert ran.returncode == 2 and "is not shared" in ran.stderr
 
 
 def test_sharing_and_joining_speak_json(tmp_path: Path) -> None:
     store, a, b = repository(tmp_path), Host("a", tmp_path), Host("b", tmp_path)
     started(a)
-    said = json.loads(a.done("share", str(a.folder), str(store), "--id", ID, "--yes", "--json"))
+    said = json.loads(a.done_here("share", str(store), "--id", ID, "--yes", "--json"))
     assert said["schema"] == "acp.share/1" and said["address"] == f"git+file://{store}#{ID}"
     said = json.loads(b.done("join", said["address"], str(b.folder), "--json"))
     assert (said["seq"], said["notes"]) == (1, [])
-    said = json.loads(b.done("sync", str(b.folder), "--once", "--json"))
+    said = json.loads(b.done_here("sync", "--once", "--json"))
     assert said["notes"] == ["up to date with the store: seq 1"]
     ran = b.acp("sync", str(b.home), "--once", "--json")
     assert json.loads(ran.stdout)["exit_code"] == 2

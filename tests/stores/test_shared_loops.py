@@ -27,11 +27,11 @@ def ended() -> Iterator[list[Host]]:
     yield hosts
     for host in hosts:
         if (host.folder / "protocol.json").exists():
-            host.acp("stop", str(host.folder))
+            host.acp_here("stop")
 
 
 def launch(host: Host, who: str) -> None:
-    host.done("launch", str(host.folder), "--participant", who, "--", stand_in(host.home, "agent"))
+    host.done_here("launch", "--participant", who, "--", stand_in(host.home, "agent"))
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_a_loop_waits_where_its_participant_acts_elsewhere(
     launch(b, "writer")
 
     def told() -> bool:
-        return "writer acts on host a" in b.acp("ps", str(b.folder), "--json").stdout
+        return "writer acts on host a" in b.acp_here("ps", "--json").stdout
 
     wait_for(told, "the loop to say where the writer acts")
     assert len(b.log()) == 3
@@ -74,20 +74,20 @@ def test_a_lease_is_given_back_when_the_loop_ends(tmp_path: Path, ended: list[Ho
 
     def launched() -> None:
         hang.write_text("hang hang hang", encoding="utf-8")
-        a.done("launch", str(a.folder), "--participant", "writer", *program)
+        a.done_here("launch", "--participant", "writer", *program)
         wait_for(acts_here, "the writer to act on a")
 
     launched()
-    assert "writer: stopped" in a.done("stop", str(a.folder))
+    assert "writer: stopped" in a.done_here("stop")
     assert not acts_here()
     assert "writer acts here" in b.sync("--take", "writer")
     b.sync("--release", "writer")
-    ran = a.acp("loop", str(a.folder), "writer", "--deadline", "3s", *program)
+    ran = a.acp_here("loop", "writer", "--deadline", "3s", *program)
     assert ran.returncode == 1 and "the deadline passed" in ran.stdout + ran.stderr
     assert not acts_here()
     launched()
     store.rename(tmp_path / "away.git")
-    said = a.done("stop", str(a.folder))
+    said = a.done_here("stop")
     assert "the other hosts do not know yet that writer can act elsewhere" in said
     (tmp_path / "away.git").rename(store)
     assert acts_here()
@@ -105,7 +105,7 @@ def test_a_loop_pauses_while_the_store_is_away(tmp_path: Path, ended: list[Host]
     proposed(a)
     b.sync()
     program = (stand_in(b.home, "agent"), f"--behaviour={behaviour}")
-    b.done("launch", str(b.folder), "--participant", "reader", "--", *program)
+    b.done_here("launch", "--participant", "reader", "--", *program)
 
     def child() -> Process | None:
         return claims.seen(b.folder, claims.of_participant("reader")).child
@@ -119,7 +119,7 @@ def test_a_loop_pauses_while_the_store_is_away(tmp_path: Path, ended: list[Host]
     os.kill(running.pid, signal.SIGKILL)
 
     def seen() -> dict[str, Any]:
-        (loop,) = json.loads(b.done("ps", str(b.folder), "--json"))["loops"]
+        (loop,) = json.loads(b.done_here("ps", "--json"))["loops"]
         return dict(loop)
 
     why = "cannot be reached (there is no such repository)"

@@ -37,7 +37,7 @@ def test_two_hosts_over_ssh_and_what_is_said_without_a_key(
         host.env["GIT_SSH_COMMAND"] = server.command
     started(a)
     url = server.url(store, ID)
-    a.done("share", str(a.folder), url, "--yes")
+    a.done_here("share", url, "--yes")
     b.done("join", url, str(b.folder))
     a.write("proposal.md", "# P\n")
     a.appended("writer", "proposal_submitted", "--reply-to", "1")
@@ -49,14 +49,14 @@ def test_two_hosts_over_ssh_and_what_is_said_without_a_key(
     b.env["GIT_SSH_COMMAND"] = server.command.replace(
         f"{server.place}/key", f"{server.place}/nokey"
     )
-    ran = b.acp("sync", str(b.folder), "--once")
+    ran = b.acp_here("sync", "--once")
     assert ran.returncode in (0, 6)  # a connection that is still open serves
     b.env["GIT_SSH_COMMAND"] += " -o ControlPath=none"
-    ran = b.acp("sync", str(b.folder), "--once")
+    ran = b.acp_here("sync", "--once")
     assert ran.returncode == 6 and "does not accept this account's key" in ran.stderr
     (server.place / "known").write_text("", encoding="utf-8")
     a.env["GIT_SSH_COMMAND"] = f"{server.command} -o ControlPath=none"
-    ran = a.acp("sync", str(a.folder), "--once")
+    ran = a.acp_here("sync", "--once")
     assert ran.returncode == 6 and "key is not known here" in ran.stderr
     assert not (a.home / ".ssh").exists()
 
@@ -67,7 +67,7 @@ def test_a_server_that_is_gone(tmp_path: Path) -> None:
     started(a)
     with ssh.server(tmp_path / "sshd") as running:
         a.env["GIT_SSH_COMMAND"] = f"{running.command} -o ControlPath=none"
-        a.done("share", str(a.folder), running.url(store, ID), "--yes")
+        a.done_here("share", running.url(store, ID), "--yes")
     ran = a.append("writer", "proposal_submitted", "--reply-to", "1")
     assert ran.returncode == 6
     assert "not appended: the store ssh://" in ran.stderr and "Connection refused" in ran.stderr
@@ -84,7 +84,7 @@ def test_a_mirror_over_ssh_and_a_decision_from_there(
         short, mirrors.gated_run, accept=["decide"], deciders=[f"anna {public}"]
     )
     alpha.env["GIT_SSH_COMMAND"] = server.command
-    alpha.done("share", str(alpha.folder), url, "--id", mirrors.ID, "--yes")
+    alpha.done_here("share", url, "--id", mirrors.ID, "--yes")
     try:
         beta = mirrors.configured(Host("beta", short), sign=own)
         beta.env["GIT_SSH_COMMAND"] = server.command
@@ -95,4 +95,4 @@ def test_a_mirror_over_ssh_and_a_decision_from_there(
         )
         mirrors.follow(alpha, beta)
     finally:
-        alpha.acp("unshare", str(alpha.folder), "--yes")
+        alpha.acp_here("unshare", "--yes")

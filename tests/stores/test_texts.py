@@ -45,7 +45,7 @@ def test_what_is_said_before_a_folder_is_shared(tmp_path: Path) -> None:
 def test_an_address_of_another_kind(url: str, tmp_path: Path) -> None:
     host = Host("a", tmp_path)
     started(host)
-    ran = host.acp("share", str(host.folder), url, "--yes")
+    ran = host.acp_here("share", url, "--yes")
     assert ran.returncode == 2
     assert "is refused: only ssh, https, file paths and PostgreSQL" in ran.stderr
     assert not (host.folder / ".acp" / "share.json").exists()
@@ -54,10 +54,10 @@ def test_an_address_of_another_kind(url: str, tmp_path: Path) -> None:
 def test_an_address_with_two_names(tmp_path: Path) -> None:
     host, store = Host("a", tmp_path), repository(tmp_path)
     started(host)
-    ran = host.acp("share", str(host.folder), f"{store}#one", "--id", "two", "--yes")
+    ran = host.acp_here("share", f"{store}#one", "--id", "two", "--yes")
     assert ran.returncode == 2
     assert "the address ends in #one, and --id says two: give one" in ran.stderr
-    same = host.acp("share", str(host.folder), f"{store}#one", "--id", "one", "--dry-run")
+    same = host.acp_here("share", f"{store}#one", "--id", "one", "--dry-run")
     assert same.returncode == 0, same.stderr
 
 
@@ -111,7 +111,7 @@ def test_a_history_that_was_rewritten(tmp_path: Path) -> None:
     made = git("-C", str(store), "mktree", given=f"{tree}\n".encode())
     git("-C", str(store), "update-ref", REF, git("-C", str(store), "commit-tree", made, "-m", "x"))
     before = b.files()
-    ran = b.acp("sync", str(b.folder), "--once")
+    ran = b.acp_here("sync", "--once")
     assert ran.returncode == 9
     assert "the shared history was rewritten: what came up to seq 2 here is not what" in ran.stderr
     assert b.files() == before
@@ -138,7 +138,7 @@ def test_a_participant_that_acts_elsewhere(tmp_path: Path) -> None:
     assert re.search(told, ran.stderr)
     assert "writer acts here" in b.sync("--take", "writer")
     assert b.appended("writer", "blocked", "--reply-to", "2") == 3
-    ran = b.acp("sync", str(b.folder), "--take", "nobody")
+    ran = b.acp_here("sync", "--take", "nobody")
     assert ran.returncode == 2 and "'nobody' is not listed in protocol.json" in ran.stderr
 
 
@@ -159,7 +159,7 @@ def test_a_host_that_is_silent(tmp_path: Path) -> None:
         place.write_text(json.dumps(noted))
         ran = b.append("writer", "blocked", "--reply-to", "2")
         assert ran.returncode == 7 and (silent in ran.stderr) is said
-    assert f"{silent} (`acp sync --take writer`)" in b.done("hosts", str(b.folder))
+    assert f"{silent} (`acp sync --take writer`)" in b.done_here("hosts")
     noted["boot"] = "another start of this machine"
     place.write_text(json.dumps(noted))
     assert "taking over" not in b.append("writer", "blocked", "--reply-to", "2").stderr
@@ -218,7 +218,7 @@ def test_deliverables_that_are_not_here(tmp_path: Path) -> None:
         "deliverables": {"mode": "external"},
     }
     host.write("protocol.json", json.dumps(protocol))
-    ran = host.acp("share", str(host.folder), str(repository(tmp_path)), "--yes")
+    ran = host.acp_here("share", str(repository(tmp_path)), "--yes")
     assert ran.returncode == 2
     assert "the deliverables are in a repository that is not on this host (" in ran.stderr
 
@@ -229,11 +229,11 @@ def test_what_was_put_back_is_shared_again(tmp_path: Path) -> None:
     first = git("-C", str(store), "rev-parse", REF)
     proposed(a)
     git("-C", str(store), "update-ref", REF, first)
-    ran = a.acp("sync", str(a.folder), "--once")
+    ran = a.acp_here("sync", "--once")
     assert ran.returncode == 9
     assert "there, `acp unshare` and `acp share --id NAME` share it again" in ran.stderr
-    a.done("unshare", str(a.folder), "--yes")
-    a.done("share", str(a.folder), str(store), "--id", "checkout-2", "--yes")
+    a.done_here("unshare", "--yes")
+    a.done_here("share", str(store), "--id", "checkout-2", "--yes")
     b.folder = b.home / "c-2"
     b.done("join", f"{store}#checkout-2", str(b.folder))
     assert b.files() == a.files() and len(b.log()) == 2
@@ -267,7 +267,7 @@ def test_a_repository_of_too_many(tmp_path: Path) -> None:
     listed = "".join(f"create refs/heads/acp/c{number}/log {made}\n" for number in range(500))
     git("-C", str(store), "update-ref", "--stdin", given=listed.encode())
     started(host)
-    said = host.done("share", str(host.folder), str(store), "--id", ID, "--yes")
+    said = host.done_here("share", str(store), "--id", ID, "--yes")
     assert "The repository holds 501 collaborations, and each push lists them all" in said
     assert "use one repository for each project" in said
 
@@ -292,7 +292,7 @@ def test_a_process_that_cannot_reach_its_store(tmp_path: Path) -> None:
 def test_an_event_that_nobody_takes_up(tmp_path: Path) -> None:
     """The process of ``acp sync`` ends before it looks at what was handed over."""
     _, (a,) = shared(tmp_path, "a")
-    a.done("sync", str(a.folder), "--once")
+    a.done_here("sync", "--once")
     run = a.folder / ".acp" / "run"
     (run / "out").mkdir(parents=True, exist_ok=True)
     with (run / "sync.lock").open("a+") as lock:

@@ -166,12 +166,10 @@ def test_two_collaborations_from_init_to_completed(team: Team) -> None:
         for at in (name, f"{name}-2"):
             files = [team.digests(host, at) for host in team.hosts]
             assert files[0] == files[1] == files[2], at
-            assert all(
-                host.acp("validate", str(host.folder)).returncode == 0 for host in team.hosts
-            )
+            assert all(host.acp_here("validate").returncode == 0 for host in team.hosts)
         acted = {each["from"] for each in third.log()}
         assert acted == set(PEOPLE.values())
-        told = json.loads(third.done("hosts", str(third.folder), "--json"))
+        told = json.loads(third.done_here("hosts", "--json"))
         assert told["leases"] == [], "given back when it was completed"
 
 

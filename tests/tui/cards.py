@@ -17,7 +17,6 @@ from textual.pilot import Pilot
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.card import CardScreen
 from tests.support import forked
 from tests.tui.screen import seen
 from tests.tui.stage import opens, shows, until
@@ -40,7 +39,7 @@ async def dashboard(
         yield pilot
 
 
-async def open_card(pilot: Pilot[Any], press: Press | None = None) -> CardScreen:
+async def open_card(pilot: Pilot[Any], press: Press | None = None) -> Any:
     """Press the key of the first need, and wait until its card is drawn.
 
     Args:
@@ -51,11 +50,9 @@ async def open_card(pilot: Pilot[Any], press: Press | None = None) -> CardScreen
     return await drawn_card(pilot)
 
 
-async def drawn_card(pilot: Pilot[Any]) -> CardScreen:
+async def drawn_card(pilot: Pilot[Any]) -> Any:
     """Wait until the card that was asked for is drawn; `acp card` shows the same."""
-    await opens(pilot, "CardScreen")
-    screen = pilot.app.screen
-    assert isinstance(screen, CardScreen)
+    screen = await opens(pilot, "CardScreen")
     await until(pilot, lambda: screen._drawn_at < time.monotonic())
     await shows(pilot, "1 ")
     await asyncio.to_thread(agrees, screen)
@@ -63,7 +60,7 @@ async def drawn_card(pilot: Pilot[Any]) -> CardScreen:
     return screen
 
 
-def agrees(screen: CardScreen) -> None:
+def agrees(screen: Any) -> None:
     """`acp card` prints every fact that the card on the screen shows, and decides on the same matter."""
     card = screen.card
     assert card is not None

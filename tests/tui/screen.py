@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from textual.app import App
-from textual.geometry import Size
 from textual.pilot import Pilot
 
 from acp_core import model
 from acp_core.fleet import Batch
-from acp_core.history.forecast import Forecast
-from acp_core.person.attention import Attention
-from acp_core.person.settings import Settings
 from acp_core.protocols.contract import Collaboration
 from acp_tui.app import AcpApp
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.widgets.headline import Headline
+from tests.tui.stage import StageFleet, dashboard, opens, screen_text
 from tests.tui.support import KEY, NOW
 
 
@@ -61,56 +55,28 @@ class Source(Collaboration):
         return self.offered
 
 
-class StillFleet:
-    """A fleet whose Snapshots the test sets: nothing is read, nothing is watched."""
+class StillFleet(StageFleet):
+    """A stage whose collaborations hold texts."""
 
-    def __init__(self, *sources: Source) -> None:
-        self.snapshots: dict[str, model.Snapshot] = {}
-        self.sources = {source.key: source for source in sources}
-        self.touched: list[str] = []
-        self.running: dict[str, tuple[Any, ...]] = {}
-        self.forecast = Forecast()
-
-    async def changes(self) -> AsyncIterator[Batch]:
-        yield Batch(tuple(self.snapshots.values()))
-        await asyncio.Event().wait()
+    def __init__(self, *snapshots: model.Snapshot, texts: dict[str, str]) -> None:
+        super().__init__(*snapshots)
+        self.sources = {snapshot.key: Source(snapshot.key, texts) for snapshot in snapshots}
 
     async def call(self, key: str, function: Callable[[Any], Any]) -> Any:
         return function(self.sources[key])
 
-    def look_at(self, key: str) -> None:
-        pass
-
     def add(self, path: Path) -> str:
         return str(path)
-
-    def whole(self, key: str) -> Any:
-        return self.snapshots.get(key)
-
-    def loops_of_others(self, key: str) -> tuple[Any, ...]:
-        return ()
-
-    def loops(self, key: str) -> tuple[Any, ...]:
-        return self.running.get(key, ())
-
-    def touch(self, key: str) -> None:
-        self.touched.append(key)
-
-    async def close(self) -> None:
-        pass
 
 
 def make_app(*snapshots: model.Snapshot, texts: dict[str, str] | None = None, folder: Path,
              theme: str = "textual-dark", **settings: Any) -> AcpApp:  # fmt: skip
     """The dashboard over Snapshots that the test sets; what the person saw is kept in ``folder``."""
-    fleet = StillFleet(*(Source(snapshot.key, texts or TEXTS) for snapshot in snapshots))
-    fleet.snapshots = {snapshot.key: snapshot for snapshot in snapshots}
-    return AcpApp(
-        ["/work"],
-        settings=Settings(theme=theme, utc=True, **settings),
+    return dashboard(
+        StillFleet(*snapshots, texts=texts or TEXTS),
+        folder,
+        settings={"theme": theme, "utc": True} | settings,
         clock=lambda: NOW,
-        fleet=fleet,  # type: ignore[arg-type]
-        attention=Attention(folder / "attention.json"),
     )
 
 
@@ -122,9 +88,7 @@ def change(app: AcpApp, snapshot: model.Snapshot) -> None:
 
 def screen_lines(app: App[Any]) -> list[str]:
     """What is on the screen, line by line."""
-    width, height = app.size
-    strips = app.screen._compositor.render_strips(Size(width, height))
-    return [strip.text.rstrip() for strip in strips]
+    return screen_text(app).split("\n")
 
 
 async def settle(pilot: Pilot[Any]) -> None:
@@ -139,25 +103,23 @@ async def settle(pilot: Pilot[Any]) -> None:
     await pilot.pause()
 
 
-async def open_screen(pilot: Pilot[Any], target: model.Target | None = None) -> CollaborationScreen:
+async def open_screen(pilot: Pilot[Any], target: model.Target | None = None) -> Any:
     """Open `make_snapshot`'s collaboration, and wait until it is drawn."""
     app: AcpApp = pilot.app  # type: ignore[assignment]
     await settle(pilot)
     app.open_collaboration(KEY, target)
     await settle(pilot)
-    screen = app.screen
-    assert isinstance(screen, CollaborationScreen)
-    return screen
+    return await opens(pilot, "CollaborationScreen")
 
 
-def headline(screen: CollaborationScreen) -> list[str]:
+def headline(screen: Any) -> list[str]:
     """The lines on top of a collaboration's screen."""
-    return str(screen.query_one(Headline).render()).split("\n")
+    return str(screen.query_one("Headline").render()).split("\n")
 
 
 def seen(pilot: Pilot[Any]) -> str:
     """All that is on the screen."""
-    return "\n".join(screen_lines(pilot.app))
+    return screen_text(pilot.app)
 
 
 def with_paths(snapshot: model.Snapshot, folder: str) -> model.Snapshot:

@@ -182,18 +182,18 @@ async def hides(pilot: Pilot[Any], text: str) -> None:
 
 async def opens(pilot: Pilot[Any], name: str) -> Any:
     """Wait for the screen of that name to be on top, and give it."""
-    await until(pilot, lambda: is_open(pilot, name), name)
+    await until(pilot, lambda: is_open(pilot.app, name), name)
     return pilot.app.screen
 
 
 async def closes(pilot: Pilot[Any], name: str) -> None:
     """Wait until the screen of that name is on top no more."""
-    await until(pilot, lambda: not is_open(pilot, name), f"the end of {name}")
+    await until(pilot, lambda: not is_open(pilot.app, name), f"the end of {name}")
 
 
-def is_open(pilot: Pilot[Any], name: str) -> bool:
+def is_open(app: App[Any], name: str) -> bool:
     """Whether the screen of that name is on top."""
-    return any(each.__name__ == name for each in type(pilot.app.screen).__mro__)
+    return any(each.__name__ == name for each in type(app.screen).__mro__)
 
 
 async def named_keys(pilot: Pilot[Any]) -> None:

@@ -18,7 +18,6 @@ from acp_core.model import Action, Need, Outcome, OutcomeState, Preview
 from acp_core.person.settings import SettingsError
 from acp_tui import theme
 from acp_tui.app import AcpApp, run
-from acp_tui.widgets.fleet_table import FleetTable
 from tests.support import toy
 from tests.tui.stage import (
     StageFleet,
@@ -43,7 +42,7 @@ async def test_enter_opens_a_collaboration_and_escape_comes_back_to_it(tmp_path:
         await opens(pilot, "CollaborationScreen")
         await pilot.press("escape")
         await opens(pilot, "FleetScreen")
-        assert app.screen.query_one(FleetTable).selected == "/work/b"
+        assert app.screen.query_one("FleetTable").selected == "/work/b"
 
 
 async def test_every_change_of_the_fleet_is_one_signal_with_its_batch(tmp_path: Path) -> None:
@@ -166,7 +165,7 @@ async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_h
     async with app.run_test(size=(200, 60), notifications=True) as pilot:
         await pilot.pause()
         assert_calm(app)
-        await pilot.hover(FleetTable, offset=(30, 2))
+        await pilot.hover("FleetTable", offset=(30, 2))
         await pilot.press("slash", "z", "z")
         await pilot.pause()
         assert_calm(app)
@@ -256,7 +255,7 @@ async def test_a_collaboration_is_started_and_what_will_be_written_shows_before(
         await until(pilot, lambda: (toys / "which-lamp" / "toy.json").exists())
         await opens(pilot, "FleetScreen")
         await until(
-            pilot, lambda: app.screen.query_one(FleetTable).selected == str(toys / "which-lamp")
+            pilot, lambda: app.screen.query_one("FleetTable").selected == str(toys / "which-lamp")
         )
 
 

@@ -24,7 +24,6 @@ from acp_tui.screens import action as action_screen
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.participant import ParticipantScreen
-from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.panel_view import PanelView
 from tests.agents.live.asking import asking
 from tests.agents.support import wait_for
@@ -35,7 +34,7 @@ from tests.protocols.governed import states
 from tests.tui.cards import dashboard, open_card
 from tests.tui.hands import installed
 from tests.tui.screen import make_app, open_screen, seen, settle
-from tests.tui.stage import opens, shows, until
+from tests.tui.stage import is_open, opens, shows, until
 from tests.tui.support import KEY, START, make_snapshot
 from tests.tui.test_replay import open_replay
 
@@ -202,7 +201,7 @@ async def test_the_pickers_of_headings_logs_and_views_get_all_that_is_typed_behi
         screens = len(app.screen_stack)
         burst(pilot, key, *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
-        assert isinstance(app.screen, PickScreen) and len(app.screen_stack) == screens + 1
+        assert is_open(app, "PickScreen") and len(app.screen_stack) == screens + 1
 
 
 @pytest.mark.slow
@@ -217,7 +216,7 @@ async def test_the_pickers_of_the_past_get_all_that_is_typed_behind_their_key(
         screen = await open_replay(pilot, folder)
         burst(pilot, "ctrl+g", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
-        assert isinstance(app.screen, PickScreen)
+        assert is_open(app, "PickScreen")
         await pilot.press("escape")
         screen.show_tab("document proposal.md")
         await shows(pilot, "Seven days.")
@@ -225,7 +224,7 @@ async def test_the_pickers_of_the_past_get_all_that_is_typed_behind_their_key(
         await opens(pilot, "CompareScreen")
         burst(pilot, "d", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
-        assert isinstance(app.screen, PickScreen)
+        assert is_open(app, "PickScreen")
 
 
 async def test_the_picker_of_figures_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
@@ -238,7 +237,7 @@ async def test_the_picker_of_figures_gets_all_that_is_typed_behind_its_key(tmp_p
         await shows(pilot, "stats")
         burst(pilot, "c", *WORDS)
         await until(pilot, lambda: typed(pilot) == WORDS)
-        assert isinstance(app.screen, PickScreen)
+        assert is_open(app, "PickScreen")
 
 
 async def test_what_is_typed_behind_the_key_that_starts_loops_starts_nothing(

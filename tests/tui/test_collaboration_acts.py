@@ -12,15 +12,7 @@ from pydantic import BaseModel
 
 from acp_core import model
 from acp_core.model import Action, Intent, Need, Outcome, OutcomeState, Preview
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.widgets.document_pages import TextView
-from acp_tui.widgets.document_view import DocumentView
-from acp_tui.widgets.documents import Documents
-from acp_tui.widgets.findings import Findings
-from acp_tui.widgets.next_actions import NextActions
-from acp_tui.widgets.pane import Pane, PaneData
-from acp_tui.widgets.timeline import Timeline
-from acp_tui.widgets.timeline_view import TimelineView
+from acp_tui.widgets.pane import PaneData
 from tests.tui.screen import (
     TEXTS,
     change,
@@ -32,7 +24,7 @@ from tests.tui.screen import (
     settle,
     with_paths,
 )
-from tests.tui.stage import shows, until
+from tests.tui.stage import is_open, shows, until
 from tests.tui.support import KEY, NOW, START, make_event, make_events, make_findings, make_snapshot
 
 
@@ -41,10 +33,10 @@ async def test_only_what_changed_is_drawn_again(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
         drawn: list[str] = []
-        for name, widget in (("timeline", screen.query_one(TimelineView)),
-                             ("findings", screen.query_one(Findings)),
-                             ("text", screen.query_one(TextView)),
-                             ("next", screen.query_one(NextActions))):  # fmt: skip
+        for name, widget in (("timeline", screen.query_one("TimelineView")),
+                             ("findings", screen.query_one("Findings")),
+                             ("text", screen.query_one("TextView")),
+                             ("next", screen.query_one("NextActions"))):  # fmt: skip
             original = widget.set_extent
             widget.set_extent = (  # type: ignore[method-assign]
                 lambda *a, name=name, original=original: (drawn.append(name), original(*a))[1]
@@ -86,7 +78,7 @@ async def test_a_flood_is_drawn_at_once_and_then_in_steps(tmp_path: Path) -> Non
                 await pilot.pause(0)
                 assert drawn == [4]
         assert len(drawn) < 50
-        await until(pilot, lambda: screen.query_one(Timeline).title == "Timeline · 203")
+        await until(pilot, lambda: screen.query_one("Timeline").title == "Timeline · 203")
         assert len(drawn) < 50
 
 
@@ -106,7 +98,7 @@ async def test_what_was_seen_is_remembered_until_the_next_visit(tmp_path: Path) 
         screen = await open_screen(pilot)
         assert "2 new events since your last visit" in seen(pilot)
         assert "Review ●" in seen(pilot)
-        assert screen.query_one("#pane-documents", Pane).heading == "Documents ●"
+        assert screen.query_one("#pane-documents").heading == "Documents ●"
         await pilot.press("escape")
         await settle(pilot)
         await open_screen(pilot)
@@ -222,7 +214,7 @@ async def test_every_key_can_be_changed(tmp_path: Path) -> None:
         await pilot.press("w")
         assert screen.has_class("-zoom")
         await pilot.press("T")
-        assert screen.query_one(TimelineView).relative
+        assert screen.query_one("TimelineView").relative
         of_textual = {"screen.copy_text", "command_palette", "help_quit"}
         for entry in screen.active_bindings.values():
             binding = entry.binding
@@ -243,14 +235,14 @@ async def test_a_text_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     app = make_app(make_snapshot(), texts=texts, folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert screen.query_one(DocumentView).document is not None
+        assert screen.query_one("DocumentView").document is not None
         source = app.fleet.sources[KEY]  # type: ignore[attr-defined]
 
         def broken(document: str) -> Any:
             raise PermissionError("no")
 
         source.load = broken
-        screen.query_one(Documents).activate("document review.md")
+        screen.query_one("Documents").activate("document review.md")
         await shows(pilot, "PermissionError('no')")
         assert "Could not read the document:" in seen(pilot)
 
@@ -265,7 +257,7 @@ async def test_what_an_action_made_is_opened(tmp_path: Path) -> None:
         assert pilot.app.screen is screen
         screen.performed(model.Outcome(model.OutcomeState.DONE, "Continued.", made.key))
         await settle(pilot)
-        assert isinstance(pilot.app.screen, CollaborationScreen)
+        assert is_open(pilot.app, "CollaborationScreen")
         assert pilot.app.screen.key == made.key
 
 

@@ -9,16 +9,10 @@ from textual.widgets import OptionList
 
 from acp_core import model
 from acp_core.model import Status, Target
-from acp_tui.screens.collaboration import CollaborationScreen, LinkScreen, is_web
-from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.collaboration import CollaborationScreen, is_web
 from acp_tui.widgets.document_pages import TextView
-from acp_tui.widgets.documents import Documents
-from acp_tui.widgets.pane import Pane
-from acp_tui.widgets.tab_strip import TabStrip
-from acp_tui.widgets.timeline import Timeline
-from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.screen import headline, make_app, open_screen, screen_lines, seen, settle, with_paths
-from tests.tui.stage import until
+from tests.tui.stage import is_open, until
 from tests.tui.support import KEY, make_findings, make_snapshot
 
 
@@ -32,10 +26,10 @@ async def test_an_event_shows_its_details_and_opens_its_document(tmp_path: Path)
             in "\n".join(
                 screen.query_one("#timeline-details").render_line(y).text for y in range(30)
             )
-            or screen.query_one(Timeline).details.event is not None
+            or screen.query_one("Timeline").details.event is not None
         )
-        assert screen.query_one(Documents).active == "document review.md"
-        assert screen.focused is screen.query_one(TimelineView)
+        assert screen.query_one("Documents").active == "document review.md"
+        assert screen.focused is screen.query_one("TimelineView")
         await pilot.press("enter")
         await settle(pilot)
         assert screen.focused is screen.query_one(TextView)
@@ -45,14 +39,14 @@ async def test_a_finding_explains_itself_and_opens_the_line(tmp_path: Path) -> N
     snapshot = make_snapshot(findings=make_findings())
     async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert screen.query_one("#pane-findings", Pane).heading == "Findings · 1 error, 1 warning"
+        assert screen.query_one("#pane-findings").heading == "Findings · 1 error, 1 warning"
         await pilot.press("3")
         await pilot.pause()
         assert "A review's heading names the number" in seen(pilot)
         assert "→ Correct the number in the heading." in seen(pilot)
         await pilot.press("enter")
         await settle(pilot)
-        assert screen.query_one(Documents).active == "document review.md"
+        assert screen.query_one("Documents").active == "document review.md"
         assert screen.focused is screen.query_one(TextView)
         assert "14 Required Changes:" in seen(pilot)
 
@@ -87,7 +81,7 @@ async def test_panes_are_reached_by_keys_and_zoomed(tmp_path: Path) -> None:
         await pilot.pause()
         assert screen.query_one("#pane-documents").size.width > 110
         assert not screen.query_one("#pane-timeline").display
-        assert screen.query_one("#pane-bar", TabStrip).display
+        assert screen.query_one("#pane-bar").display
         await pilot.press("escape")
         await pilot.pause()
         assert screen.query_one("#pane-timeline").display
@@ -137,10 +131,10 @@ async def test_documents_and_headings_are_picked_by_typing(tmp_path: Path) -> No
         screen = await open_screen(pilot)
         await pilot.press("d")
         await settle(pilot)
-        assert isinstance(pilot.app.screen, PickScreen)
+        assert is_open(pilot.app, "PickScreen")
         await pilot.press(*"partic", "enter")
         await settle(pilot)
-        assert screen.query_one(Documents).active == "people"
+        assert screen.query_one("Documents").active == "people"
         await pilot.press("d", *"propo", "enter")
         await settle(pilot)
         await pilot.press("O")
@@ -166,7 +160,7 @@ async def test_links_are_asked_about_and_never_followed_blindly(tmp_path: Path) 
         view = screen.query_one(TextView)
         view.post_message(TextView.LinkClicked("https://example.org/a?b=c"))
         await settle(pilot)
-        assert isinstance(app.screen, LinkScreen)
+        assert is_open(app, "LinkScreen")
         assert "https://example.org/a?b=c" in seen(pilot)
         assert "enter Open  y Copy  esc Leave it" in seen(pilot)
         await pilot.press("escape")
@@ -180,10 +174,10 @@ async def test_links_are_asked_about_and_never_followed_blindly(tmp_path: Path) 
             view.post_message(TextView.LinkClicked(address))
             await settle(pilot)
             assert app.screen is screen
-        assert screen.query_one(Documents).active == "document proposal.md"
+        assert screen.query_one("Documents").active == "document proposal.md"
         view.post_message(TextView.LinkClicked("./review.md#seq-3"))
         await settle(pilot)
-        assert screen.query_one(Documents).active == "document review.md"
+        assert screen.query_one("Documents").active == "document review.md"
         assert len(opened) == 1
 
 
@@ -207,7 +201,7 @@ async def test_the_chain_of_collaborations_is_one_story(tmp_path: Path) -> None:
     async with make_app(second, first, folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
         assert headline(screen)[2] == "Continues checkout-first < (blocked)"
-        screen.query_one(Documents).activate("story")
+        screen.query_one("Documents").activate("story")
         await settle(pilot)
         assert "■ 1 checkout-first     Blocked: no data." in seen(pilot)
         await pilot.press("less_than_sign")
@@ -234,7 +228,7 @@ async def test_the_palette_goes_to_documents_and_panes(tmp_path: Path) -> None:
         await until(pilot, lambda: listed.first().option_count)
         await pilot.pause(0.3)
         await pilot.press("enter")
-        await until(pilot, lambda: screen.query_one(Documents).active == "gates")
+        await until(pilot, lambda: screen.query_one("Documents").active == "gates")
         assert screen.panes.active == "documents"
 
 

@@ -13,15 +13,13 @@ from textual.pilot import Pilot
 
 from acp_core import model
 from acp_core.model.text import clean
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.pick import PickScreen
 from acp_tui.text import width
-from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.markdown import MarkdownPage, TooDeep, parse
 from acp_tui.widgets.phase_rail import rail
 from acp_tui.widgets.tab_strip import Tab
 from tests.tui.screen import change, make_app, screen_lines, settle
+from tests.tui.stage import is_open
 from tests.tui.support import HOSTILE, NOW, hostile_snapshot, make_snapshot
 
 KEY = "/work/hostile"
@@ -34,7 +32,6 @@ async def visit_everything(pilot: Pilot[Any]) -> str:
     app.open_collaboration(KEY)  # type: ignore[attr-defined]
     await settle(pilot)
     screen = app.screen
-    assert isinstance(screen, CollaborationScreen)
     lines_seen: list[str] = []
 
     async def collect() -> None:
@@ -48,9 +45,9 @@ async def visit_everything(pilot: Pilot[Any]) -> str:
     for key in ("1", "k", "enter", "escape", "3", "down", "4", "down", "down", "2", "d"):
         await pilot.press(key)
         await collect()
-    assert isinstance(app.screen, PickScreen)
+    assert is_open(app, "PickScreen")
     await pilot.press("escape")
-    documents = screen.query_one(Documents)
+    documents = screen.query_one("Documents")
     for tab in documents.all_tabs:
         documents.activate(tab.id)
         await settle(pilot)
@@ -66,7 +63,7 @@ async def visit_everything(pilot: Pilot[Any]) -> str:
         while app.screen is not screen and len(app.screen_stack) > 1:
             await pilot.press("escape")
             await pilot.pause()
-        if not isinstance(app.screen, CollaborationScreen):
+        if not is_open(app, "CollaborationScreen"):
             break
     await collect()
     return "\n".join(lines_seen)
@@ -151,7 +148,7 @@ async def test_much_of_everything_still_draws(tmp_path: Path) -> None:
             for key in ("2", "]", "]", "3", "end", "home", "down", "4", "end", "1", "z", "z"):
                 await pilot.press(key)
             await settle(pilot)
-            assert isinstance(app.screen, CollaborationScreen)
+            assert is_open(app, "CollaborationScreen")
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])

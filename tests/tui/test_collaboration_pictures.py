@@ -19,8 +19,6 @@ from acp_core import model
 from acp_core.model import (
     Action,
     Intent,
-    Need,
-    Notice,
     Outcome,
     OutcomeState,
     PhaseState,
@@ -29,7 +27,6 @@ from acp_core.model import (
     Status,
 )
 from acp_tui.app import AcpApp
-from acp_tui.widgets.documents import Documents
 from tests.tui.screen import TEXTS, change, settle
 from tests.tui.screen import make_app as made
 from tests.tui.stage import named_keys, shows
@@ -81,34 +78,10 @@ def opened(*keys: str) -> Callable[[Pilot[Any]], Any]:
     return run
 
 
-def test_the_coordinator_opens_a_live_review(snap_compare: Compare, tmp_path: Path) -> None:
-    app = make_app(make_snapshot(), folder=tmp_path)
-    assert snap_compare(app, terminal_size=(120, 36), run_before=opened("enter"))
-
-
 def test_the_coordinator_reads_on_a_small_terminal(snap_compare: Compare, tmp_path: Path) -> None:
     snapshot = make_snapshot(findings=make_findings(), verdict=model.Verdict.INVALID)
     app = make_app(snapshot, folder=tmp_path, theme="ansi-dark")
     assert snap_compare(app, terminal_size=(80, 24), run_before=opened("2"))
-
-
-def test_the_unblocker_sees_what_is_wrong(snap_compare: Compare, tmp_path: Path) -> None:
-    illegal = make_event(4, "review_submitted", "server", "I like it", reply_to="2",
-                         problem="review submission is reserved for reader; got server")  # fmt: skip
-    blocked = make_event(5, "blocked", "reader", "The sizes were never measured", reply_to="4")
-    snapshot = make_snapshot(
-        status=Status.BLOCKED,
-        headline="Blocked by reader: the sizes were never measured.",
-        verdict=model.Verdict.INVALID,
-        doubt="seq 4 is illegal",
-        turns=(),
-        events=(*make_events(), illegal, blocked),
-        findings=make_findings(),
-        needs=(Need("blocked:5", "BLOCKED", "blocked by reader", None, START, "continue"),),
-        notices=(Notice("LATE", "Proposal changed during the review", "proposal.md"),),
-    )
-    app = make_app(snapshot, folder=tmp_path, theme="textual-light")
-    assert snap_compare(app, terminal_size=(120, 36), run_before=opened("3"))
 
 
 def test_the_coordinator_sees_what_changed(snap_compare: Compare, tmp_path: Path) -> None:
@@ -151,7 +124,7 @@ def test_a_finished_story_on_a_wide_terminal(snap_compare: Compare, tmp_path: Pa
 
     async def run(pilot: Pilot[Any]) -> None:
         await start(pilot)
-        pilot.app.screen.query_one(Documents).activate("story")
+        pilot.app.screen.query_one("Documents").activate("story")
         await settle(pilot)
         await shows(pilot, "b Block")  # known a moment later
 

@@ -12,8 +12,7 @@ from acp_core import model
 from acp_core.model import Need, Notice, PhaseState, Source, SourceState, Status, Turn
 from acp_tui.widgets.headline import Keys, headlines
 from acp_tui.widgets.lines import text_of
-from acp_tui.widgets.next_actions import NextActions
-from acp_tui.widgets.pane import Pane, PaneData
+from acp_tui.widgets.pane import PaneData
 from acp_tui.widgets.phase_rail import rail
 from tests.tui.screen import change, headline, make_app, open_screen, seen, settle
 from tests.tui.stage import shows, until
@@ -87,13 +86,13 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
         assert lines[2].startswith("! Reason 0 · 50m · f: Repair · a: acknowledge  ")
         assert lines[2].endswith("  1 of 4 · J next")
         assert lines[3].startswith("Waiting for reader 48m") and len(lines) == 4
-        next_list = screen.query_one(NextActions)
+        next_list = screen.query_one("NextActions")
         below = ["doubt", "LATE proposal.md"]  # for which there is no room on top
         assert [item.key for item in next_list.items[:5]] == [
             *(f"n{n} reason {n}" for n in (1, 2, 3)),
             *below,
         ]
-        assert screen.query_one("#pane-next", Pane).heading == "Next · 3 more for you"
+        assert screen.query_one("#pane-next").heading == "Next · 3 more for you"
 
 
 async def test_a_low_terminal_has_four_rows_above_the_panes_however_much_there_is_to_say(
@@ -139,7 +138,7 @@ async def test_a_doubt_and_a_notice_stand_on_top_where_there_is_room(tmp_path: P
         assert text.count("seq 4 is illegal") == text.count("after it was accepted") == 1
         change(screen.app, make_snapshot(doubt="seq 4 is illegal " * 20))
         await until(pilot, lambda: "…" in headline(screen)[2])
-        kept = screen.query_one(NextActions).items[0]
+        kept = screen.query_one("NextActions").items[0]
         assert kept.key == "doubt" and text_of(kept.pieces).count("is illegal") == 20
 
 

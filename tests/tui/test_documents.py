@@ -17,7 +17,6 @@ from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.pane import PaneData
 from acp_tui.widgets.panel_view import narrowed
-from acp_tui.widgets.tab_strip import TabStrip
 from tests.tui.screen import TEXTS
 from tests.tui.stage import WidgetApp
 from tests.tui.support import NOW, make_snapshot
@@ -65,7 +64,7 @@ def about(app: App[None]) -> str:
 
 
 def tabs(app: App[None]) -> str:
-    return str(app.query_one("#document-tabs", TabStrip).render())
+    return str(app.query_one("#document-tabs").render())
 
 
 async def settle(pilot: Pilot[None]) -> None:

@@ -17,8 +17,6 @@ from textual.strip import Strip
 from acp_core.model import Need, Notice
 from acp_core.model.action import Action, Intent, Outcome, OutcomeState, Preview
 from acp_tui.screens.panes import PaneLoader
-from acp_tui.widgets.headline import Headline
-from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.stage import (
@@ -52,7 +50,7 @@ async def test_another_title_draws_one_line_of_a_pane(tmp_path: Path) -> None:
         await pilot.press("enter")
         await shows(pilot, "Timeline")
         await pilot.pause()
-        pane = app.screen.query_one("#pane-next", Pane)
+        pane = app.screen.query_one("#pane-next")
         pane.heading = "Another title"
         assert pane._dirty_regions == {Region(0, 0, pane.outer_size.width, 1)}
         await shows(pilot, "Another title")
@@ -67,7 +65,7 @@ async def test_no_row_stays_blank_where_what_it_said_is_over(tmp_path: Path) -> 
         await shows(pilot, "1 live")
         await pilot.press("enter")
         await shows(pilot, "Timeline")
-        headline = app.screen.query_one(Headline)
+        headline = app.screen.query_one("Headline")
         rows = headline.size.height
         fleet.show(told)
         await until(pilot, lambda: headline.size.height == rows + 1)

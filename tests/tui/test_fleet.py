@@ -18,14 +18,14 @@ from acp_core.fleet.overview import FleetEntry
 from acp_core.model import Need, Notice, Participant, Source, SourceState, Status, Turn
 from acp_tui.app import AcpApp
 from acp_tui.screens import fleet as screens_fleet
-from acp_tui.screens.fleet import FleetHeader, FleetScreen
 from acp_tui.widgets import fleet_table
-from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
+from acp_tui.widgets.fleet_table import FleetTable
 from tests.tui.stage import (
     Clock,
     StageFleet,
     dashboard,
     finished,
+    is_open,
     needy,
     screen_text,
     shows,
@@ -62,7 +62,7 @@ async def test_what_needs_a_human_is_on_top_then_live_then_done(tmp_path: Path) 
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         assert names(app) == ["stuck", "alpha", "zeta", "old"]
-        header = app.screen.query_one(FleetHeader)
+        header = app.screen.query_one("FleetHeader")
         assert header.counts == "1 needs you · 2 live · 1 done"
         assert header.clock == NOW.astimezone().strftime("%H:%M")
         assert app.title == "1 needs you · acp", "the title says the same number"
@@ -80,7 +80,7 @@ async def test_the_number_is_that_of_collaborations_not_of_parts(tmp_path: Path)
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         assert names(app) == ["whole", "part", "other"]
-        assert app.screen.query_one(FleetHeader).counts.startswith("1 needs you")
+        assert app.screen.query_one("FleetHeader").counts.startswith("1 needs you")
         assert "└ part" in "\n".join(rows(app))
         assert screen_text(app).count("reader has not reviewed") == 1
 
@@ -109,7 +109,7 @@ async def test_a_row_says_phase_progress_who_since_when_and_findings(tmp_path: P
         (row,) = [row for row in rows(app) if "auth" in row]
         for part in ("○", "folder v1", "━━━━────", "revising r2", "reader", "19m", "! 2 warnings"):
             assert part in row
-        titles = app.screen.query_one(FleetTitles).render_line(0).text
+        titles = app.screen.query_one("FleetTitles").render_line(0).text
         for title, value in (
             ("phase", "━"),
             ("waiting for", "reader"),
@@ -231,7 +231,7 @@ async def test_an_acknowledged_need_leaves_the_top_and_a_new_one_comes_back(tmp_
         acknowledged = "acp ack /work/stuck stuck:1 --note known"
         await shows(pilot, acknowledged)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: app.title == "acp" and isinstance(app.screen, FleetScreen))
+        await until(pilot, lambda: app.title == "acp" and is_open(app, "FleetScreen"))
         await until(pilot, lambda: names(app) == ["a", "stuck"])
         assert app.attention.acknowledged("/work/stuck")["stuck:1"].note == "known"
         fresh = Need("stuck:2", "STUCK", "reader's process ended")
@@ -498,7 +498,7 @@ async def test_every_width_has_its_columns_and_nothing_runs_over(
         shown = "\n".join(rows(app))
         assert "a name" in shown
         assert "12 err" in shown
-        assert ("about" in app.screen.query_one(FleetTitles).render_line(0).text) == (
+        assert ("about" in app.screen.query_one("FleetTitles").render_line(0).text) == (
             columns >= 150
         )
 
@@ -538,7 +538,7 @@ async def test_times_are_local_or_utc(tmp_path: Path) -> None:
         await settled(pilot)
         await pilot.press("U")
         await settled(pilot)
-        assert app.screen.query_one(FleetHeader).clock == NOW.strftime("%H:%MZ")
+        assert app.screen.query_one("FleetHeader").clock == NOW.strftime("%H:%MZ")
 
 
 async def test_an_empty_state_is_not_left_behind(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-import pytest
 from pydantic import BaseModel, Field
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -139,24 +138,8 @@ def allowed(app: Any) -> bool:
     return not app.screen.query_one("#do").disabled
 
 
-def foreseen(app: Any) -> bool:
-    return 'ids be used again"}' in screen_text(app)
-
-
 def refused(app: Any) -> bool:
     return "Refused, nothing was changed" in screen_text(app)
-
-
-def test_the_coordinator_sees_who_needs_them(snap_compare: Compare, tmp_path: Path) -> None:
-    app = pictured(tmp_path, "textual-dark", *fleet())
-    assert snap_compare(app, terminal_size=(120, 36), run_before=following("down", "down"))
-
-
-def test_the_coordinator_looks_on_a_small_light_terminal(
-    snap_compare: Compare, tmp_path: Path
-) -> None:
-    app = pictured(tmp_path, "textual-light", *fleet())
-    assert snap_compare(app, terminal_size=(80, 24), run_before=following("down"))
 
 
 def test_the_coordinator_keeps_the_terminals_own_colours(
@@ -171,26 +154,7 @@ def test_a_wide_terminal_shows_more(snap_compare: Compare, tmp_path: Path) -> No
     assert snap_compare(app, terminal_size=(200, 30), run_before=following())
 
 
-def test_somebody_new_is_told_what_to_do(snap_compare: Compare, tmp_path: Path) -> None:
-    app = pictured(tmp_path, "textual-dark")
-    assert snap_compare(app, terminal_size=(80, 24), run_before=following())
-
-
-def test_the_unblocker_sees_what_an_act_would_write(snap_compare: Compare, tmp_path: Path) -> None:
-    app = pictured(tmp_path, "textual-dark", *fleet())
-    steps = following("b", filled, *"may ids be used again", foreseen)
-    assert snap_compare(app, terminal_size=(120, 40), run_before=steps)
-
-
 def test_a_refusal_is_seen_on_a_small_ansi_terminal(snap_compare: Compare, tmp_path: Path) -> None:
     app = pictured(tmp_path, "ansi-light", *fleet())
     steps = following("b", filled, *"why", allowed, "ctrl+s", refused)
     assert snap_compare(app, terminal_size=(80, 24), run_before=steps)
-
-
-def test_somebody_looks_up_a_key(
-    snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ACP_CONFIG", "/home/you/.config/acp")
-    app = pictured(tmp_path, "textual-light", *fleet())
-    assert snap_compare(app, terminal_size=(120, 36), run_before=following("question_mark"))

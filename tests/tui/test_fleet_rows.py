@@ -11,7 +11,6 @@ from acp_core.fleet import Fleet
 from acp_core.fleet.cached_snapshot import CachedSnapshot
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
 from tests.support import finished, rows
 from tests.tui.stage import opens, shows, until
@@ -47,9 +46,7 @@ async def test_nothing_of_a_fleet_of_rows_is_read_by_the_thread_that_draws(
         await pilot.press("tab" if fleet.focused is None else "escape")
         fleet.table.choose(one)
         await pilot.press("enter")
-        await opens(pilot, "CollaborationScreen")
-        screen = app.screen
-        assert isinstance(screen, CollaborationScreen)
+        screen = await opens(pilot, "CollaborationScreen")
         await shows(pilot, CONCLUSION)
         await until(pilot, lambda: screen.panes.active == "documents")
         assert not isinstance(screen.snapshot, CachedSnapshot)

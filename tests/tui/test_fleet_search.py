@@ -8,11 +8,8 @@ import pytest
 from textual.widgets import Input
 
 from acp_tui.app import AcpApp
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.fleet_search import Hits
-from acp_tui.widgets.fleet_table import FleetTable
 from tests.support import toy
-from tests.tui.stage import opens, screen_text, shows, until
+from tests.tui.stage import is_open, opens, screen_text, shows, until
 from tests.tui.support import HOSTILE
 
 
@@ -48,14 +45,14 @@ async def test_enter_in_the_filter_finds_it_and_opens_it_at_the_line(archive: Pa
         assert "enter Open" in foot and "esc Clear" in foot
         await pilot.press("enter")
         await opens(pilot, "CollaborationScreen")
-        assert isinstance(app.screen, CollaborationScreen)
+        assert is_open(app, "CollaborationScreen")
         assert app.screen.key == str(archive / "talk-17")
         await shows(pilot, "Lamps cost")
         await pilot.press("escape")
         await opens(pilot, "FleetScreen")
         await pilot.press("escape")
-        await until(pilot, lambda: not app.screen.query(Hits))
-        await until(pilot, lambda: len(app.screen.query_one(FleetTable).entries) == 30)
+        await until(pilot, lambda: not app.screen.query("Hits"))
+        await until(pilot, lambda: len(app.screen.query_one("FleetTable").entries) == 30)
 
 
 async def test_the_mouse_opens_a_hit(archive: Path) -> None:
@@ -76,7 +73,7 @@ async def test_other_words_take_away_what_the_ones_before_found(archive: Path) -
         await shows(pilot, "30 hits in the documents")
         app.screen.query_one("#filter", Input).focus()
         await pilot.press("z")
-        await until(pilot, lambda: not app.screen.query(Hits))
+        await until(pilot, lambda: not app.screen.query("Hits"))
         await pilot.press("enter")
         await shows(pilot, "0 hits in the documents of 30")
         await until(pilot, lambda: app.screen.query_one("#filter", Input).has_focus)
@@ -88,8 +85,8 @@ async def test_down_goes_from_the_filter_to_what_it_left(archive: Path) -> None:
         await shows(pilot, "30 done")
         await pilot.press("slash", *"talk-2", "down", "down")
         await pilot.pause()
-        assert app.screen.query_one(FleetTable).has_focus
-        assert app.screen.query_one(FleetTable).selected == str(archive / "talk-21")
+        assert app.screen.query_one("FleetTable").has_focus
+        assert app.screen.query_one("FleetTable").selected == str(archive / "talk-21")
 
 
 @pytest.mark.slow

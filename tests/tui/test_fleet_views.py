@@ -17,7 +17,6 @@ from acp_core.person.attention import Attention
 from acp_core.person.settings import SettingsError
 from acp_tui.app import AcpApp
 from acp_tui.widgets import fleet_table
-from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 from tests.tui.stage import (
     StageFleet,
     dashboard,
@@ -33,13 +32,13 @@ from tests.tui.support import NOW
 
 
 def shown(app: AcpApp) -> list[str]:
-    view = app.screen_stack[0].query_one(FleetTable)
+    view = app.screen_stack[0].query_one("FleetTable")
     lines = (view.render_line(y).text.strip(" ─▌") for y in range(view.size.height))
     return [line.split("  ")[0].strip() for line in lines if line]
 
 
 def names(app: AcpApp) -> list[str]:
-    return [entry.name for entry in app.screen_stack[0].query_one(FleetTable).entries]
+    return [entry.name for entry in app.screen_stack[0].query_one("FleetTable").entries]
 
 
 def some() -> StageFleet:
@@ -84,10 +83,10 @@ async def test_a_click_on_a_title_sorts_by_it_and_another_one_no_longer(tmp_path
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         await pilot.press("K", "K", "K")
-        await pilot.click(FleetTitles, offset=(fleet_table.MARGIN + 2, 0))
+        await pilot.click("FleetTitles", offset=(fleet_table.MARGIN + 2, 0))
         await settled(pilot)
         assert names(app) == ["alpha", "old", "stuck", "zeta"]
-        await pilot.click(FleetTitles, offset=(fleet_table.MARGIN + 2, 0))
+        await pilot.click("FleetTitles", offset=(fleet_table.MARGIN + 2, 0))
         await settled(pilot)
         assert names(app) == ["stuck", "alpha", "zeta", "old"]
 
@@ -152,7 +151,9 @@ async def test_a_wait_that_is_longer_than_most_is_marked(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140, 200])
-@pytest.mark.parametrize("chosen", [("state",), ("about",), ("since",), tuple(fleet_table.COLUMNS)[1:]])
+@pytest.mark.parametrize(
+    "chosen", [("state",), ("about",), ("since",), tuple(fleet_table.COLUMNS)[1:]]
+)
 def test_chosen_columns_fit_at_any_width(width: int, chosen: tuple[str, ...]) -> None:
     columns = fleet_table.columns(width, chosen)
     assert columns.name >= fleet_table.NAME and columns.text + fleet_table.MARGIN + 1 <= width

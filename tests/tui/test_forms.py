@@ -17,12 +17,12 @@ from textual.widgets import Button, Checkbox, Input, Select, TextArea
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
 from acp_tui.actions import forms
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
 from tests.tui.stage import (
     StageFleet,
     closes,
     dashboard,
     hides,
+    is_open,
     opens,
     screen_text,
     shows,
@@ -260,7 +260,7 @@ async def test_an_outcome_that_is_not_known_stays_until_it_was_read_and_offers_n
         await hides(pilot, "Do it")
         await pilot.press("escape")
         await pilot.pause()
-        assert not isinstance(app.screen, ActionScreen)
+        assert not is_open(app, "ActionScreen")
 
 
 async def test_an_action_that_fails_by_a_bug_is_said_and_never_a_traceback(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ async def test_while_it_is_being_done_it_cannot_be_done_twice_nor_left(
         stage.gate.clear()
         await pilot.press("ctrl+s", "ctrl+s", "escape", "ctrl+s")
         await pilot.pause()
-        assert isinstance(app.screen, ActionScreen)
+        assert is_open(app, "ActionScreen")
         stage.gate.set()
         await closes(pilot, "ActionScreen")
         assert len(stage.performed) == 1
@@ -392,7 +392,7 @@ async def test_an_action_by_name_is_found_or_said_to_be_impossible_now(
         await shows(pilot, "Possible now: Try it.")
         await pilot.press("enter")
         await pilot.pause()
-        assert not isinstance(app.screen, ActionScreen)
+        assert not is_open(app, "ActionScreen")
 
 
 async def test_the_list_of_actions_leads_to_their_forms(tmp_path: Path, stage: Stage) -> None:
@@ -479,7 +479,7 @@ async def do(pilot: Pilot[Any], outcome: str) -> None:
 
 
 def allowed(app: AcpApp) -> bool:
-    return isinstance(app.screen, ActionScreen) and not app.screen.query_one("#do", Button).disabled
+    return is_open(app, "ActionScreen") and not app.screen.query_one("#do", Button).disabled
 
 
 async def test_what_is_pasted_holds_no_control_characters(tmp_path: Path, stage: Stage) -> None:

@@ -10,11 +10,8 @@ from typing import Any
 import pytest
 
 from acp_core.model import Question, Snapshot
-from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.fleet import FleetScreen
-from acp_tui.screens.inbox import InboxScreen
 from tests.tui.screen import Source, change, make_app, seen, settle
+from tests.tui.stage import is_open
 from tests.tui.support import HARMFUL, KEY, NOW, make_event, make_snapshot
 from tests.tui.test_why_and_people import Inputs, relaunch, stuck
 
@@ -48,15 +45,15 @@ async def test_all_collaborations_stand_in_one_list(tmp_path: Path) -> None:
         assert "enter: review.md:14" in seen(pilot)
         await pilot.press("enter")
         await settle(pilot)
-        assert isinstance(app.screen, CollaborationScreen)
+        assert is_open(app, "CollaborationScreen")
         assert app.screen.key == OTHER
         assert app.screen.documents.active == "document review.md"
         await pilot.press("exclamation_mark")
         await settle(pilot)
-        assert isinstance(app.screen, InboxScreen)
+        assert is_open(app, "InboxScreen")
         await pilot.press("escape")
         await settle(pilot)
-        assert isinstance(app.screen, CollaborationScreen)
+        assert is_open(app, "CollaborationScreen")
 
 
 async def test_the_footer_calls_the_key_what_the_selected_item_calls_it(tmp_path: Path) -> None:
@@ -87,10 +84,10 @@ async def test_a_need_is_answered_in_place(tmp_path: Path) -> None:
         await settle(pilot)
         await pilot.press("f")
         await settle(pilot)
-        assert isinstance(app.screen, ActionScreen)
+        assert is_open(app, "ActionScreen")
         await pilot.press("exclamation_mark")  # in a form it is a letter
         await settle(pilot)
-        assert isinstance(app.screen, ActionScreen)
+        assert is_open(app, "ActionScreen")
         await pilot.press("escape")
         await settle(pilot)
         await pilot.press("f")
@@ -98,7 +95,7 @@ async def test_a_need_is_answered_in_place(tmp_path: Path) -> None:
         await pilot.press("ctrl+s")
         await settle(pilot)
         assert [inputs.participant for inputs in done] == ["reader"]
-        assert isinstance(app.screen, InboxScreen)
+        assert is_open(app, "InboxScreen")
 
 
 async def test_what_is_acknowledged_goes_and_what_is_put_off_comes_back(tmp_path: Path) -> None:
@@ -114,10 +111,10 @@ async def test_what_is_acknowledged_goes_and_what_is_put_off_comes_back(tmp_path
         assert app.attention.open_needs(app.fleet.snapshots[KEY]) == ()
         await pilot.press("a")
         await settle(pilot)
-        assert isinstance(app.screen, ActionScreen)
+        assert is_open(app, "ActionScreen")
         await pilot.press("ctrl+s")
         await settle(pilot)
-        assert isinstance(app.screen, InboxScreen)
+        assert is_open(app, "InboxScreen")
         assert "Inbox  1 question" in seen(pilot)
         events = (*stuck().events, make_event(4))
         change(app, replace(stuck(), events=events))
@@ -135,7 +132,7 @@ async def test_an_empty_inbox_says_so_and_leads_back(tmp_path: Path) -> None:
         assert "Nothing needs you, and no questions are open." in seen(pilot)
         await pilot.press("f", "a", "Z", "enter", "escape")
         await settle(pilot)
-        assert isinstance(app.screen, FleetScreen)
+        assert is_open(app, "FleetScreen")
 
 
 @pytest.mark.parametrize("text", HARMFUL)
@@ -149,7 +146,7 @@ async def test_hostile_questions_show_as_text(text: str, tmp_path: Path) -> None
         assert "\x1b" not in seen(pilot) and "\u202e" not in seen(pilot)
         await pilot.press("f")
         await settle(pilot)
-        assert isinstance(app.screen, ActionScreen)
+        assert is_open(app, "ActionScreen")
 
 
 def test_what_is_put_off_does_not_pile_up(tmp_path: Path) -> None:
@@ -210,19 +207,19 @@ async def test_the_inbox_is_filtered_by_words(tmp_path: Path) -> None:
         assert "Inbox  1 question · 1 of 3 items shown" in shown
         await pilot.press("enter")  # what is left is what the keys act on
         await settle(pilot)
-        assert isinstance(app.screen, CollaborationScreen) and app.screen.key == OTHER
+        assert is_open(app, "CollaborationScreen") and app.screen.key == OTHER
         await pilot.press("exclamation_mark")
         await settle(pilot)
         await pilot.press("slash", *"sxfa")  # letters, and no commands
         await settle(pilot)
-        assert isinstance(app.screen, InboxScreen)
+        assert is_open(app, "InboxScreen")
         assert "No item contains these words" in seen(pilot)
         await pilot.press("escape")
         await settle(pilot)
         assert "No budget" in seen(pilot) and "rows" not in seen(pilot)
         await pilot.press("slash", *"cache", "enter", "escape")
         await settle(pilot)
-        assert isinstance(app.screen, InboxScreen) and "The program of reader" in seen(pilot)
+        assert is_open(app, "InboxScreen") and "The program of reader" in seen(pilot)
         await pilot.press("escape")
         await settle(pilot)
-        assert isinstance(app.screen, CollaborationScreen)
+        assert is_open(app, "CollaborationScreen")

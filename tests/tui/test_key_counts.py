@@ -16,10 +16,6 @@ from acp_core.model import Status
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import CreateScreen
-from acp_tui.screens.card import CardScreen
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.fleet import FleetScreen
 from tests.agents.support import wait_for
 from tests.golden.states import all_states
 from tests.loops import support
@@ -33,7 +29,7 @@ from tests.support import finished
 from tests.tui.cards import dashboard, open_card
 from tests.tui.hands import Hands, installed
 from tests.tui.screen import seen
-from tests.tui.stage import opens, shows, until
+from tests.tui.stage import is_open, opens, shows, until
 
 NEEDS = {
     "folder/human-reviews": "no agent is running",
@@ -170,9 +166,7 @@ async def test_the_next_need_takes_one_key_and_its_decision_two(tmp_path: Path) 
         await hands.key("J")
         await until(pilot, lambda: app.screen.in_hand().key == str(other))  # type: ignore[attr-defined]
         await hands.key("f")
-        await until(
-            pilot, lambda: isinstance(app.screen, CardScreen) and "1  Accept" in seen(pilot)
-        )
+        await until(pilot, lambda: is_open(app, "CardScreen") and "1  Accept" in seen(pilot))
         await hands.key("1")
         await until(pilot, lambda: states.state(other)["status"] == "paused")
     assert hands.keys == 3
@@ -194,9 +188,8 @@ async def _start_two(tmp_path: Path) -> None:
         await opens(pilot, "FleetScreen")
         hands = Hands(pilot)
         await hands.key("n")
-        await until(pilot, lambda: isinstance(app.screen, CreateScreen) and app.focused)
+        await until(pilot, lambda: is_open(app, "CreateScreen") and app.focused)
         screen = app.screen
-        assert isinstance(screen, CreateScreen)
         await until(pilot, lambda: not screen.is_being_made)
         plan = screen.query_one("#what", Static)
         await hands.type("choose a cache")
@@ -229,7 +222,7 @@ async def test_what_came_out_of_a_finished_collaboration_takes_one_key_on_the_fl
     app = AcpApp([str(made.parent)], settings=Settings(utc=True))
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: str(made) in app.fleet.snapshots)
-        await until(pilot, lambda: isinstance(app.screen, FleetScreen) and app.screen.in_hand())
+        await until(pilot, lambda: is_open(app, "FleetScreen") and app.screen.in_hand())
         assert app.fleet.snapshots[str(made)].status is Status.COMPLETED
         if kind == "initiative":
             await until(pilot, lambda: app.screen.in_hand().key == str(made))
@@ -238,7 +231,6 @@ async def test_what_came_out_of_a_finished_collaboration_takes_one_key_on_the_fl
         await opens(pilot, "CollaborationScreen")
         await shows(pilot, words)
         screen = app.screen
-        assert isinstance(screen, CollaborationScreen)
         await until(pilot, lambda: screen.panes.active == "documents")
         shown = {each.id: each.label for each in screen.documents.all_tabs}
         assert tab in shown[screen.documents.active]

@@ -12,10 +12,9 @@ from textual.command import CommandPalette
 from textual.widgets import Input
 
 from acp_core.model import Need
-from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.key_line import KeyLine
 from tests.tui.screen import change, make_app, open_screen, screen_lines, settle
-from tests.tui.stage import WidgetApp, until
+from tests.tui.stage import WidgetApp, is_open, until
 from tests.tui.support import HOSTILE, make_snapshot
 
 KEYS = "c Compare  n Now  esc Back  ? Help"
@@ -102,7 +101,7 @@ async def test_it_follows_the_focus(tmp_path: Path) -> None:
         assert "? Help" in before
         await pilot.press("d")
         await settle(pilot)
-        assert isinstance(app.screen, PickScreen)
+        assert is_open(app, "PickScreen")
         await pilot.press("escape")
         await settle(pilot)
         assert app.screen is screen and row(app) == before

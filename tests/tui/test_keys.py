@@ -13,8 +13,7 @@ from textual.dom import DOMNode
 import acp_tui
 from acp_core.model import Need
 from acp_tui import keys
-from acp_tui.screens.help import HelpScreen
-from tests.tui.stage import StageFleet, dashboard, needy, screen_text, snapshot
+from tests.tui.stage import StageFleet, dashboard, is_open, needy, screen_text, snapshot
 
 
 def classes() -> list[type[DOMNode]]:
@@ -80,7 +79,7 @@ async def test_help_lists_the_keys_as_they_are_and_their_ids_at_the_end(tmp_path
         assert "config.toml" in ids
         await pilot.press("question_mark", "escape")
         await pilot.pause()
-        assert not isinstance(app.screen, HelpScreen)
+        assert not is_open(app, "HelpScreen")
 
 
 @pytest.mark.parametrize("columns", [80, 120])

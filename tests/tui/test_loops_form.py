@@ -22,7 +22,6 @@ from acp_core.protocols.discovery import identify
 from acp_core.protocols.registry import bundled
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
 from tests.loops.support import make, stand_in, stop_all
 from tests.tui.screen import make_app, settle
 from tests.tui.stage import until
@@ -98,16 +97,15 @@ def stage(snapshot: Snapshot, folder: Path) -> AcpApp:
     return app
 
 
-async def open_form(pilot: Pilot[Any], key: str) -> ActionScreen:
+async def open_form(pilot: Pilot[Any], key: str) -> Any:
     await pilot.press(key)
     await settle(pilot)
     screen = pilot.app.screen
-    assert isinstance(screen, ActionScreen)
     await until(pilot, lambda: "Looking" not in str(screen.query_one("#title").render()))
     return screen
 
 
-def field(screen: ActionScreen, name: str) -> FieldView:
+def field(screen: Any, name: str) -> FieldView:
     return next(view for view in screen.query(FieldView) if view.field.name == name)
 
 

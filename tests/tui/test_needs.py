@@ -15,14 +15,22 @@ from acp_core.model import Cause, Need, Outcome, OutcomeState, Participant, Runn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen, ResultScreen
-from acp_tui.screens.card import CardScreen
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.fleet import FleetScreen
+from acp_tui.screens.action import ResultScreen
 from tests.protocols.cycle.test_cards import asking
 from tests.protocols.folder.support import make_v1
 from tests.tui.screen import headline, seen
-from tests.tui.stage import NOW, StageFleet, dashboard, hides, needy, opens, shows, snapshot, until
+from tests.tui.stage import (
+    NOW,
+    StageFleet,
+    dashboard,
+    hides,
+    is_open,
+    needy,
+    opens,
+    shows,
+    snapshot,
+    until,
+)
 
 REVIEW = Need("stuck:1", "STUCK", "reader has not reviewed", "reader", NOW - timedelta(minutes=19))
 STORE = Need("asks:2", "ASKS", "server asks: Which store?", "server", NOW - timedelta(minutes=3))
@@ -30,7 +38,7 @@ STORE = Need("asks:2", "ASKS", "server asks: Which store?", "server", NOW - time
 
 def top(app: AcpApp) -> str:
     """The headline's rows of the collaboration that is open."""
-    assert isinstance(app.screen, CollaborationScreen)
+    assert is_open(app, "CollaborationScreen")
     return "\n".join(headline(app.screen))
 
 
@@ -96,7 +104,7 @@ async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_
         assert " f Fix" not in seen(pilot)
         await pilot.press("f")
         await shows(pilot, "Start it: acp agent")  # what w shows
-        assert isinstance(app.screen, CollaborationScreen)
+        assert is_open(app, "CollaborationScreen")
         await pilot.press("J")
         await until(pilot, lambda: "f: Answer it" in top(app) and " f Fix" in seen(pilot))
         await pilot.press("question_mark")
@@ -121,7 +129,7 @@ async def test_after_the_last_need_comes_the_next_collaboration_that_has_one(
             await pilot.press(key)
             await until(pilot, lambda name=name: top(app).startswith(name))
         await pilot.press("escape")
-        assert isinstance(app.screen, FleetScreen)  # one screen took the other's place
+        assert is_open(app, "FleetScreen")  # one screen took the other's place
 
 
 async def test_where_nothing_needs_anybody_the_key_says_so(tmp_path: Path) -> None:
@@ -170,7 +178,7 @@ async def test_the_result_of_a_decision_names_what_is_next_and_enter_does_it(
     async with app.run_test(size=size) as pilot:
         await shows(pilot, "f: Decide")
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, CardScreen) and "1  " in seen(pilot))
+        await until(pilot, lambda: is_open(app, "CardScreen") and "1  " in seen(pilot))
         card: Any = app.screen
         await until(pilot, lambda: card._drawn_at < time.monotonic())
         await pilot.press("1")
@@ -224,9 +232,9 @@ async def test_on_the_fleet_too_a_continued_folder_names_what_is_next(
     async with app.run_test(size=size) as pilot:
         await shows(pilot, "f: Continue in a new folder")
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, CardScreen) and "1  " in seen(pilot))
+        await until(pilot, lambda: is_open(app, "CardScreen") and "1  " in seen(pilot))
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.focused)
+        await until(pilot, lambda: is_open(app, "ActionScreen") and app.focused)
         await pilot.press(*"Yes")
         form: Any = app.screen
         await until(pilot, lambda: not form.query_one("#do").disabled)

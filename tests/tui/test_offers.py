@@ -12,11 +12,11 @@ from textual.widgets import Input, OptionList, Static
 
 from acp_core.model import Finding, Intent, Need, Panel, Row, Severity
 from acp_core.model.action import Action, Field, Kind, Outcome, OutcomeState, Preview
-from acp_tui.screens.action import ActionScreen
 from tests.tui.stage import (
     StageFleet,
     dashboard,
     finished,
+    is_open,
     opens,
     screen_text,
     shows,
@@ -110,7 +110,7 @@ async def test_the_stop_key_is_for_the_agent_of_the_selected_row(tmp_path: Path)
         await pilot.press("enter", "2")
         await until(pilot, lambda: stop_key(app) == "End a program")
         await pilot.press("down", "down", "b")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form)
+        await until(pilot, lambda: is_open(app, "ActionScreen") and app.screen.form)
         assert app.screen.form.values()["who"] == "cleo"
 
 
@@ -139,7 +139,7 @@ async def test_what_stops_or_cannot_be_taken_back_is_listed_last(tmp_path: Path)
         assert app.screen.query_one(OptionList).highlighted is None
         await pilot.press("enter")
         await pilot.pause()
-        assert not isinstance(app.screen, ActionScreen)
+        assert not is_open(app, "ActionScreen")
 
 
 async def test_a_need_names_its_remedy_by_its_label(tmp_path: Path) -> None:
@@ -174,5 +174,5 @@ async def test_next_and_findings_call_an_action_by_its_label(tmp_path: Path) -> 
         await shows(pilot, "f: Mend it")
         assert "\x1b" not in screen_text(app)
         await pilot.press("f")
-        await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form)
+        await until(pilot, lambda: is_open(app, "ActionScreen") and app.screen.form)
         await until(pilot, lambda: app.screen.query_one(Input).value == "ann")

@@ -12,7 +12,6 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from acp_core.model import Finding, Severity
-from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.findings import items
 from acp_tui.widgets.headline import FEW, LOW, MOST
 from tests.protocols.cycle import folders
@@ -72,7 +71,7 @@ def said_in(lines: list[str], widget: Widget) -> list[str]:
     return [word for row in rows if "…" not in row for word in row.split()]
 
 
-def shown_parts(screen: CollaborationScreen) -> list[Widget]:
+def shown_parts(screen: Any) -> list[Widget]:
     """What speaks for acp: not the events, nor a document, which hold others' words."""
     ids = ["#headline", "#pane-next", "#pane-findings"]
     ids += ["#pane-documents"] if not screen.documents.active.startswith("document ") else []
@@ -80,7 +79,7 @@ def shown_parts(screen: CollaborationScreen) -> list[Widget]:
     return [part for part in parts if part.display and part.region.height]
 
 
-def said_twice(screen: CollaborationScreen, lines: list[str]) -> list[str]:
+def said_twice(screen: Any, lines: list[str]) -> list[str]:
     """The sentences that are drawn in two places, each by so many of its words."""
     known: set[str] = set()
     twice = []
@@ -104,7 +103,6 @@ async def still(pilot: Pilot[Any]) -> list[str]:
 async def look_around(pilot: Pilot[Any]) -> None:
     """Look at every pane, and check each picture."""
     screen = pilot.app.screen
-    assert isinstance(screen, CollaborationScreen)
     for pane in "1234":
         await pilot.press(pane)
         lines = await still(pilot)

@@ -16,7 +16,6 @@ from acp_core.agents.loop_directory import place
 from acp_core.person import journal
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
 from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops import support
@@ -44,7 +43,7 @@ def timeless(path: Path) -> bytes:
     return _TIME.sub(b'"TIME"', path.read_bytes())
 
 
-async def fill(pilot: Any, screen: ActionScreen, **values: object) -> None:
+async def fill(pilot: Any, screen: Any, **values: object) -> None:
     """Put values into a form, and do what it says."""
     await until(pilot, lambda: screen.query(FieldView))
     for view in screen.query(FieldView):
@@ -60,9 +59,7 @@ async def by_form(folder: Path, act: str, **values: object) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
         app.perform(str(folder), act)
-        await opens(pilot, "ActionScreen")
-        screen = app.screen
-        assert isinstance(screen, ActionScreen)
+        screen = await opens(pilot, "ActionScreen")
         await fill(pilot, screen, **values)
         await until(pilot, lambda: app.screen is not screen or screen.has_class("-over"))
 

@@ -17,10 +17,9 @@ from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
-from acp_tui.screens.help import HelpScreen
 from tests.protocols.folder.support import make_v1, say
 from tests.tui.screen import seen
-from tests.tui.stage import Clock, StageFleet, dashboard, opens, shows, until
+from tests.tui.stage import Clock, StageFleet, dashboard, is_open, opens, shows, until
 from tests.tui.support import HARMFUL, NOW, make_snapshot
 
 SIZES = ((120, 36), (80, 24), (200, 50), (60, 16))
@@ -202,7 +201,7 @@ async def test_what_was_opened_meanwhile_stays_on_top_and_takes_its_keys(
         await app.action_help()
         go_on.set()
         await until(pilot, lambda: not app.opening.is_under_way)
-        assert isinstance(app.screen, HelpScreen)
+        assert is_open(app, "HelpScreen")
         await pilot.press("escape")
         await opens(pilot, "FleetScreen")
 

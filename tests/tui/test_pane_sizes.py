@@ -14,12 +14,10 @@ from acp_core.model import Finding, Severity, Snapshot
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.panes import sizes
-from acp_tui.widgets.pane import Pane
 from tests.golden.states import all_states
 from tests.tui.screen import change, make_app, open_screen, screen_lines, settle
-from tests.tui.stage import until
+from tests.tui.stage import is_open, until
 from tests.tui.support import make_event, make_events, make_snapshot
 
 SMALL, LARGER = (80, 24), ((120, 36), (200, 50))
@@ -35,7 +33,7 @@ LONG = "wants a limit on the size of a session, and says which pages of the repo
 
 def shown(pilot: Pilot[Any], pane: str) -> list[str]:
     """The rows of a pane as they are on the screen, without its frame."""
-    region = pilot.app.screen.query_one(f"#pane-{pane}", Pane).content_region
+    region = pilot.app.screen.query_one(f"#pane-{pane}", "Pane").content_region
     lines = screen_lines(pilot.app)[region.y : region.bottom]
     return [line[region.x : region.right].strip("▁▂▃▄▅▆▇█▊ ") for line in lines]
 
@@ -50,7 +48,7 @@ async def panes(root: Path, state: Path, size: tuple[int, int]) -> tuple[list[st
     attention = Attention(state / "attention.json")
     app = AcpApp([str(root)], settings=Settings(bell=False, utc=True), attention=attention)
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen) and app.screen.data)
+        await until(pilot, lambda: is_open(app, "CollaborationScreen") and app.screen.data)
         await pilot.press("1")  # a completed one opens on what came out
         await settle(pilot)
         timeline = shown(pilot, "timeline")
@@ -97,7 +95,7 @@ async def test_long_summaries_go_on_below_their_events(tmp_path: Path) -> None:
         await pilot.press("up", "up")
         await settle(pilot)
         assert view.selected is not None and view.selected.order == 3
-        region = screen.query_one("#pane-timeline", Pane).content_region
+        region = screen.query_one("#pane-timeline").content_region
         below = next(n for n, line in enumerate(shown(pilot, "timeline")) if "month a…" in line)
         await pilot.click(offset=(region.x + 50, region.y + below))
         await settle(pilot)
@@ -118,7 +116,7 @@ async def test_an_empty_pane_is_one_line_and_findings_are_as_high_as_they_need(
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
         findings, following = (
-            screen.query_one(f"#pane-{name}", Pane) for name in ("findings", "next")
+            screen.query_one(f"#pane-{name}", "Pane") for name in ("findings", "next")
         )
         assert (findings.outer_size.height, following.outer_size.height) == (1, 1)
         assert "Findings · none" in "\n".join(screen_lines(app))
@@ -162,7 +160,7 @@ async def test_panes_do_not_move_with_every_event(tmp_path: Path) -> None:
     app = make_app(holding(1), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        pane = screen.query_one("#pane-findings", Pane)
+        pane = screen.query_one("#pane-findings")
         low = pane.outer_size.height
         heights = []
         for count in (8, 1, 8, 1):

@@ -15,14 +15,12 @@ from acp_core.agents.logs import Log, rotate
 from acp_core.agents.state import Phase
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.log_view import KEPT, LogView
 from tests.agents.support import wait_for
 from tests.loops.support import command, make, start, state, stop_all
 from tests.tui.screen import make_app, open_screen, seen, settle
-from tests.tui.stage import closes, hides, opens, shows, until
+from tests.tui.stage import closes, hides, is_open, opens, shows, until
 from tests.tui.support import HOSTILE, KEY, NOW, make_snapshot
 from tests.tui.test_why_and_people import make_loop, stuck
 
@@ -45,17 +43,16 @@ def stage(folder: Path, *lines: str) -> tuple[AcpApp, Log]:
     return app, log
 
 
-async def open_log(pilot: Pilot[Any]) -> ParticipantScreen:
+async def open_log(pilot: Pilot[Any]) -> Any:
     await open_screen(pilot)
     await pilot.press("p")
+    screen = await opens(pilot, "ParticipantScreen")
     await settle(pilot)
-    screen = pilot.app.screen
-    assert isinstance(screen, ParticipantScreen)
     await until(pilot, lambda: screen.view.rows)
     return screen
 
 
-def logged(screen: ParticipantScreen) -> list[str]:
+def logged(screen: Any) -> list[str]:
     return [text_of(row) for row in screen.view.rows]
 
 
@@ -86,7 +83,7 @@ async def test_the_log_grows_before_ones_eyes(tmp_path: Path) -> None:
         )
         await pilot.press("escape")
         await pilot.pause()
-        assert isinstance(app.screen, CollaborationScreen)
+        assert is_open(app, "CollaborationScreen")
 
 
 async def test_what_the_program_printed_shows_raw_without_secrets_or_escapes(
@@ -188,7 +185,7 @@ async def test_whose_log_is_asked_where_several_are_waited_for(tmp_path: Path) -
         await settle(pilot)
         await pilot.press(*"server", "enter")
         await settle(pilot)
-        assert isinstance(app.screen, ParticipantScreen)
+        assert is_open(app, "ParticipantScreen")
         assert app.screen.participant == "server"
 
 
@@ -237,7 +234,7 @@ async def by_form(pilot: Pilot[Any], key: str, preview: str) -> None:
     await shows(pilot, preview)
     await pilot.press("ctrl+s")
     await closes(pilot, "ActionScreen")
-    if not isinstance(pilot.app.screen, ParticipantScreen):
+    if not is_open(pilot.app, "ParticipantScreen"):
         await pilot.press("escape")  # on a slow machine something else needs the person meanwhile
     await opens(pilot, "ParticipantScreen")
 

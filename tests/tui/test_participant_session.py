@@ -14,7 +14,6 @@ from acp_core.agents.live.updates import CLIENT
 from acp_core.loops.acts.names import ANSWER_PERMISSION
 from acp_core.model import Cause
 from acp_tui.app import AcpApp
-from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.widgets.lines import text_of
 from tests.agents.live.test_feed import Writer
 from tests.tui.screen import make_app, open_screen, seen, settle
@@ -35,13 +34,11 @@ def stage(folder: Path) -> tuple[AcpApp, Writer]:
     return app, writer
 
 
-async def open_session(pilot: Pilot[Any]) -> ParticipantScreen:
+async def open_session(pilot: Pilot[Any]) -> Any:
     await open_screen(pilot)
     await pilot.press("p")
     await settle(pilot)
-    screen = pilot.app.screen
-    assert isinstance(screen, ParticipantScreen)
-    return screen
+    return await opens(pilot, "ParticipantScreen")
 
 
 def at_work(writer: Writer) -> None:

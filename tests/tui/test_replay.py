@@ -16,7 +16,7 @@ from acp_core.history.moments import EVENT, Moment
 from acp_core.history.recorder import Recorder
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.replay import Position, ReplayScreen, Scrubber
+from acp_tui.screens.replay import Position, Scrubber
 from tests.loops.support import append, make
 from tests.tui.screen import seen
 from tests.tui.stage import WidgetApp, closes, hides, opens, shows, until
@@ -52,19 +52,17 @@ def size(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
     return request.param
 
 
-async def open_replay(pilot: Pilot[Any], folder: Path) -> ReplayScreen:
+async def open_replay(pilot: Pilot[Any], folder: Path) -> Any:
     app = pilot.app
     assert isinstance(app, AcpApp)
     await until(pilot, lambda: str(folder) in app.fleet.snapshots)
     app.open_replay(str(folder))
-    await opens(pilot, "ReplayScreen")
-    screen = app.screen
-    assert isinstance(screen, ReplayScreen)
+    screen = await opens(pilot, "ReplayScreen")
     await until(pilot, lambda: screen._then is not None)
     return screen
 
 
-async def go_to_event(pilot: Pilot[Any], screen: ReplayScreen, event: str) -> None:
+async def go_to_event(pilot: Pilot[Any], screen: Any, event: str) -> None:
     past = screen._past
     assert past is not None
     place = past.index(event)

@@ -18,13 +18,11 @@ from acp_tui.app import AcpApp
 from acp_tui.opening import Opening
 from acp_tui.screens import action, card
 from acp_tui.screens.action import ResultScreen
-from acp_tui.screens.card import CardScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
-from acp_tui.screens.reading import ReadingScreen
 from tests.protocols.cycle.test_cards import asking
 from tests.tui.screen import seen
-from tests.tui.stage import opens, shows, until
+from tests.tui.stage import is_open, opens, shows, until
 
 
 def dashboard(tmp_path: Path) -> AcpApp:
@@ -38,7 +36,7 @@ async def card_of_the_first_need(pilot: Any) -> None:
     """Open it, and wait until it takes a verdict."""
     await shows(pilot, "f: Decide")
     await pilot.press("f")
-    await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen) and "1  " in seen(pilot))
+    await until(pilot, lambda: is_open(pilot.app, "CardScreen") and "1  " in seen(pilot))
     await until(pilot, lambda: pilot.app.screen._drawn_at < time.monotonic())
 
 
@@ -77,7 +75,7 @@ async def test_a_collaboration_that_opens_late_does_not_come_between_a_card_and_
         await shows(pilot, "Working")
         looked.set()
         await until(pilot, opened.is_set)
-        assert isinstance(app.screen, CardScreen)
+        assert is_open(app, "CardScreen")
         decided.set()
         await opens(pilot, "ResultScreen")
         await shows(pilot, "enter: Start the orchestrator")
@@ -95,7 +93,7 @@ async def test_what_is_opened_over_a_card_while_acp_works_does_not_hide_what_is_
         await card_of_the_first_need(pilot)
         await pilot.press("1")
         await shows(pilot, "Working")
-        while not isinstance(app.screen, ReadingScreen):  # to the first row that is a document's
+        while not is_open(app, "ReadingScreen"):  # to the first row that is a document's
             await pilot.press("down", "enter")
         decided.set()
         await opens(pilot, "ResultScreen")

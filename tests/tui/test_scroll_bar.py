@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from textual.app import ComposeResult
 
 from acp_core.model import Panel
 from acp_core.model import Row as PanelRow
-from acp_tui.widgets.lines import Lines, Row
+from acp_tui.widgets.lines import Lines
 from acp_tui.widgets.panel_view import PanelView
 from tests.tui.stage import WidgetApp
 
@@ -42,7 +44,7 @@ class Fickle(Lines):
         self.rows = self._wide if whole else self._narrow
         self.set_extent(self.rows)
 
-    def row(self, y: int) -> Row:
+    def row(self, y: int) -> Any:
         return (("x", ""),)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.widgets import Select, Static
@@ -14,7 +15,6 @@ from acp_core.agents import registry
 from acp_core.person import journal
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen, CreateScreen
 from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops import support
@@ -31,11 +31,11 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield folder
 
 
-def field(screen: ActionScreen, name: str) -> FieldView:
+def field(screen: Any, name: str) -> FieldView:
     return next(view for view in screen.query(FieldView) if view.field.name == name)
 
 
-def shown(screen: ActionScreen) -> str:
+def shown(screen: Any) -> str:
     return str(screen.query_one("#what", Static).render())
 
 
@@ -48,9 +48,7 @@ async def test_agents_that_are_not_installed_are_marked_and_never_preselected(
     async with app.run_test(size=(120, 40)) as pilot:
         await opens(pilot, "FleetScreen")
         await pilot.press("n")
-        await opens(pilot, "CreateScreen")
-        screen = app.screen
-        assert isinstance(screen, CreateScreen)
+        screen = await opens(pilot, "CreateScreen")
         await until(pilot, lambda: not screen.is_being_made)
         field(screen, "objective").value = "Choose"
         field(screen, "gates").value = ["Chosen"]
@@ -73,9 +71,7 @@ async def test_agents_that_are_not_installed_are_marked_and_never_preselected(
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not screen)
         await pilot.press("n")
-        await opens(pilot, "CreateScreen")
-        screen = app.screen
-        assert isinstance(screen, CreateScreen)
+        screen = await opens(pilot, "CreateScreen")
         await until(pilot, lambda: not screen.is_being_made)
         agents = field(screen, "agent")
         await until(pilot, lambda: agents.value == ["server=codex", "reviewer=claude"])
@@ -97,9 +93,7 @@ async def test_the_form_that_starts_loops_begins_with_who_is_waited_for(tmp_path
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
         await shows(pilot, "Waiting for server")
         await pilot.press("L")
-        await opens(pilot, "ActionScreen")
-        screen = app.screen
-        assert isinstance(screen, ActionScreen)
+        screen = await opens(pilot, "ActionScreen")
         await until(pilot, lambda: not screen.is_being_made)
         assert field(screen, "participant").value == ["server=claude"]
         prompts = [str(each) for each, _ in screen.query(Select).first()._options]

@@ -8,7 +8,6 @@ import pytest
 
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.widgets.fleet_table import FleetTable
 from tests.stores.hosts import Host, repository, started
 from tests.tui.stage import opens, screen_text, shows, until
 
@@ -21,7 +20,7 @@ async def test_a_collaboration_of_a_store_is_opened_from_the_list(
     for id in ("cache-key", "checkout"):
         anna.folder = anna.home / id
         started(anna)
-        anna.done("share", str(anna.folder), str(store), "--id", id, "--yes")
+        anna.done_here("share", str(store), "--id", id, "--yes")
     anna.write("proposal.md", "# P\n\n## Objective\nChoose\n")
     anna.appended("writer", "proposal_submitted", "--reply-to", "1")
     (tmp_path / "config").mkdir()
@@ -31,7 +30,7 @@ async def test_a_collaboration_of_a_store_is_opened_from_the_list(
     async with app.run_test(size=(130, 30)) as pilot:
         words = ("1 needs you · 1 live", "reader must review the proposal", " host ")
         await until(pilot, lambda: all(each in screen_text(app) for each in words), "the list")
-        table = app.screen.query_one(FleetTable)
+        table = app.screen.query_one("FleetTable")
         assert [entry.name for entry in table.entries] == ["checkout", "cache-key"]
         assert table.entries[0].snapshot.documents == ()
         await pilot.press("enter")

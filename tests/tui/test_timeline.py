@@ -14,7 +14,6 @@ from acp_core.model import Event
 from acp_tui.widgets.pane import PaneData
 from acp_tui.widgets.timeline import Source, Timeline
 from acp_tui.widgets.timeline_model import LastSeen, parse
-from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.stage import WidgetApp, until
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events, make_snapshot
 
@@ -39,7 +38,7 @@ def timeline(app: App[None]) -> Timeline:
 
 def visible_rows(app: App[None]) -> list[str]:
     """The rows of the timeline that are on the screen."""
-    view = app.query_one(TimelineView)
+    view = app.query_one("TimelineView")
     return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
 
 
@@ -255,10 +254,10 @@ async def test_click_selects_and_a_second_click_opens() -> None:
     app = Stage()
     async with app.run_test(size=(80, 30)) as pilot:
         pane = await start(pilot, make_events())
-        await pilot.click(TimelineView, offset=(10, 0))
+        await pilot.click("TimelineView", offset=(10, 0))
         assert pane.view.selected is not None and pane.view.selected.id == "1"
         assert not app.wanted
-        await pilot.click(TimelineView, offset=(10, 0))
+        await pilot.click("TimelineView", offset=(10, 0))
         await pilot.pause()
         assert [event.id for event in app.wanted] == ["1"]
 

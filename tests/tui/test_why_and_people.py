@@ -14,13 +14,10 @@ from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.fleet import Batch
 from acp_core.model import Action, Cause, Need, Outcome, OutcomeState, Preview
-from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets import people
-from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
 from tests.tui.screen import Source, change, make_app, open_screen, seen, settle
-from tests.tui.stage import shows, until
+from tests.tui.stage import is_open, shows, until
 from tests.tui.support import HARMFUL, KEY, NOW, make_snapshot
 
 ENDED = Cause(
@@ -132,13 +129,13 @@ async def test_a_remedy_is_one_key_away_and_knows_whom_it_is_about(tmp_path: Pat
         screen = await open_screen(pilot)
         await pilot.press("f")
         await settle(pilot)
-        assert isinstance(app.screen, ActionScreen)
+        assert is_open(app, "ActionScreen")
         await pilot.press("escape")
         screen.show_tab("why")
         await settle(pilot)
         await pilot.press("down", "enter")  # from the cause to its first remedy
         await settle(pilot)
-        assert isinstance(app.screen, ActionScreen)
+        assert is_open(app, "ActionScreen")
         await pilot.press("ctrl+s")
         await settle(pilot)
         assert [inputs.participant for inputs in done] == ["reader"]
@@ -173,7 +170,7 @@ async def test_people_show_what_their_loops_do(tmp_path: Path) -> None:
             assert words in row
         await pilot.press("end")
         await settle(pilot)
-        rows = screen.query_one(Documents).list
+        rows = screen.query_one("Documents").list
         texts = (text_of(rows.row(y)) for y in range(rows.virtual_size.height))
         shown = " ".join(" ".join(texts).split())
         assert "11k in, 2.3k out · $0.31" in shown
@@ -237,10 +234,10 @@ async def test_hostile_causes_and_loops_show_as_text(text: str, tmp_path: Path) 
             await pilot.press("end")
             await settle(pilot)
             assert "\x1b" not in seen(pilot) and "\u202e" not in seen(pilot)
-        assert isinstance(app.screen, CollaborationScreen)
+        assert is_open(app, "CollaborationScreen")
         change(app, make_snapshot())
         await settle(pilot)
-        assert app.screen.query_one(Documents).active != "why"
+        assert app.screen.query_one("Documents").active != "why"
 
 
 def test_a_loop_that_took_one_turn_says_one_turn() -> None:

@@ -104,7 +104,7 @@ class FolderCollaboration(Collaboration):
             self._followed = None
 
     def refresh(self, now: datetime) -> Snapshot:
-        if self._is_live and self._followed is None and self._is_shared():
+        if self._is_live and self._followed is None and schema.is_shared(self.key):
             from acp_core.protocols.folder.conduct.syncing import want  # only shared ones need it
 
             self._followed = want(self.key)
@@ -132,7 +132,7 @@ class FolderCollaboration(Collaboration):
 
     def follows_from_folder(self) -> bool:
         facts = self.facts
-        outside = facts.declaration.mode != deliverables.INTERNAL or self._is_shared()
+        outside = facts.declaration.mode != deliverables.INTERNAL or schema.is_shared(self.key)
         return not (outside or facts.unsettled or facts.rewritten or facts.log_full)
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
@@ -250,12 +250,7 @@ class FolderCollaboration(Collaboration):
     def turn_signs(self) -> tuple[Path, ...]:
         signs = (Path(self.key, schema.LOG_FILE), Path(self.key, schema.PROTOCOL_FILE))
         of_store = Path(self.key, ".acp", "base.json"), Path(self.key, ".acp", "run", "sync.json")
-        return (*signs, *of_store) if self._is_shared() else signs
-
-    def _is_shared(self) -> bool:
-        from acp_core.protocols.folder.schema import is_shared  # only loops need it
-
-        return is_shared(self.key)
+        return (*signs, *of_store) if schema.is_shared(self.key) else signs
 
     def prompt(self, participant: str, brief: Brief) -> str:
         return self._turns.prompt(participant, brief)
@@ -269,7 +264,7 @@ class FolderCollaboration(Collaboration):
         return self._turns.conclude(participant, brief, by, now)
 
     def leave(self, participant: str) -> str:
-        if not self._is_shared():
+        if not schema.is_shared(self.key):
             return ""
         from acp_core.protocols.folder.conduct import turns  # only shared ones need it
 

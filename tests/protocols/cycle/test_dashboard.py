@@ -15,10 +15,9 @@ from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle.collaboration import Cycles
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
-from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.cycle import conducting, making
 from tests.protocols.cycle.conducting import AGENT, calls, done, start
-from tests.tui.stage import hides, opens, shows, until
+from tests.tui.stage import hides, is_open, opens, shows, until
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
@@ -109,7 +108,7 @@ async def test_a_cycle_goes_its_whole_way_by_forms(tmp_path: Path) -> None:
         snapshot = app.fleet.snapshots[key]
         assert snapshot.needs[0].action == "decide"
         assert dict(snapshot.needs[0].given) == {"decision": "DEC-001"}
-        if not isinstance(app.screen, CollaborationScreen):
+        if not is_open(app, "CollaborationScreen"):
             await pilot.press("enter")
         await opens(pilot, "CollaborationScreen")
         await shows(pilot, "Decide DEC-001: Large exports?")

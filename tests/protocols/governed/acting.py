@@ -84,9 +84,15 @@ def state(root: Path) -> Object:
     return read
 
 
+def turn_of(root: Path) -> Object:
+    """The one turn that is under way."""
+    (turn,) = state(root)["active_turns"].values()
+    return dict(turn)
+
+
 def hand_in(root: Path, **more: object) -> None:
     """Whoever has the turn stages a result."""
-    (turn,) = state(root)["active_turns"].values()
+    turn = turn_of(root)
     given = making.result(
         run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
         runtime_id=turn["runtime_id"], **{"phase_transition_request": None} | more,

@@ -74,6 +74,11 @@ def turn(**more: object) -> Object:
     return made | more
 
 
+def under_way(**more: object) -> Object:
+    """The state of a run whose planner has its turn."""
+    return state(active_turns={TURN: turn(**more)})
+
+
 def result(**more: object) -> Object:
     """A turn result that nothing is wrong with."""
     made: Object = {
@@ -110,6 +115,11 @@ def write(path: Path, value: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
+
+
+def configure(root: Path, value: object) -> None:
+    """Write the configuration of a run."""
+    write(root / "agentxchain.json", value)
 
 
 def write_lines(path: Path, *values: object) -> None:

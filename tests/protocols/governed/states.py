@@ -220,7 +220,7 @@ def _configure(change: Callable[[Object], object]) -> Making:
         except ValueError:
             return
         change(config)
-        making.write(root / "agentxchain.json", config)
+        making.configure(root, config)
 
     return configure
 

@@ -9,7 +9,6 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -36,6 +35,7 @@ from tests.protocols.governed.acting import (
     reject_turn,
     unblock,
 )
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.states import NOW, STATE
 from tests.support import examples
 
@@ -106,7 +106,7 @@ def check(root: Path, whole: Path | None = None) -> None:
         cured(root, cause, whole)
 
 
-def filled(action: model.Action) -> dict[str, Any]:
+def filled(action: model.Action) -> Object:
     """What a human fills in: the words that a form asks for."""
     names = {each.name for each in action.fields}
     return {name: words for name, words in WORDS.items() if name in names}

@@ -24,6 +24,7 @@ from tests.protocols.governed.acting import (
     state,
     step,
     take_files,
+    turn_of,
 )
 from tests.protocols.governed.making import Object
 from tests.protocols.governed.playing import acp
@@ -33,7 +34,7 @@ HOME = ".agentxchain"
 
 
 def turn(root: Path) -> Object:
-    (found,) = state(root)["active_turns"].values()
+    found = turn_of(root)
     return dict(found)
 
 

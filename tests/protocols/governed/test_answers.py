@@ -9,7 +9,7 @@ import pytest
 
 from acp_core.cli.main import run as acp_main
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import acted, governed, start, state, told
+from tests.protocols.governed.acting import acted, governed, start, state, told, turn_of
 
 YES = ("--by", "olga", "--yes")
 
@@ -37,7 +37,7 @@ def by_humans(root: Path) -> Path:
 def hand_in(root: Path, **more: object) -> None:
     """The turn is given out, its result is staged and accepted."""
     assert governed(["step", str(root)]) in (0, 1)
-    [turn] = state(root)["active_turns"].values()
+    turn = turn_of(root)
     result = making.result(
         run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
         runtime_id=turn["runtime_id"], phase_transition_request=None, **more,

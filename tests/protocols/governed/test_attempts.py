@@ -64,12 +64,10 @@ def test_a_turn_whose_program_is_gone_is_given_out_again_and_one_by_hand_is_not(
 ) -> None:
     """As after the command that was to start the program was killed."""
     for kind, again in (("local_cli", True), ("manual", False)):
-        root = making.make_run(
-            tmp_path / kind, of_state=making.state(active_turns={making.TURN: making.turn()})
-        )
+        root = making.make_run(tmp_path / kind, of_state=making.under_way())
         config = making.config()
         config["runtimes"]["manual-pm"] = {"type": kind, "command": "true"}
-        making.write(root / "agentxchain.json", config)
+        making.configure(root, config)
         if again:
             assert acting.dispatch(root).again
         else:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.protocols.governed import making
-from tests.protocols.governed.acting import acted, governed, refused, state
+from tests.protocols.governed.acting import acted, governed, refused, state, turn_of
 from tests.protocols.governed.test_answers import by_humans
 
 
 def staged(root: Path) -> tuple[Path, str]:
     """A result is staged; returns the turn's bundle, and where it lies in the repository."""
     assert governed(["step", str(root)]) in (0, 1)
-    [turn] = state(root)["active_turns"].values()
+    turn = turn_of(root)
     result = making.result(run_id=turn["run_id"], turn_id=turn["turn_id"])
     path = root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json"
     making.write(path, result | {"phase_transition_request": None})

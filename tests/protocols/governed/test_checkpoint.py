@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from tests.protocols.governed.acting import (
     seen,
     unblock,
 )
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.test_command_table import at_end
 from tests.protocols.governed.test_read import NOW
 
@@ -30,8 +30,8 @@ def kept(root: Path, **more: object) -> Path:
     return root
 
 
-def session(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((root / SESSION).read_text())
+def session(root: Path) -> Object:
+    found: Object = json.loads((root / SESSION).read_text())
     return found
 
 

@@ -35,7 +35,7 @@ def idle(root: Path) -> None:
 
 
 def staged(root: Path) -> None:
-    of_state = making.state(active_turns={making.TURN: making.turn(baseline={"kind": "none"})})
+    of_state = making.under_way(baseline={"kind": "none"})
     making.make_run(root, of_state=of_state)
     place = root / f".agentxchain/staging/{making.TURN}/turn-result.json"
     making.write(place, making.result())
@@ -50,7 +50,7 @@ def sloppy(root: Path) -> None:
 def hooked(root: Path) -> None:
     staged(root)
     hooks = {"after_dispatch": [{"name": "tell", "type": "process", "command": ["true"]}]}
-    making.write(root / "agentxchain.json", making.config(hooks=hooks))
+    making.configure(root, making.config(hooks=hooks))
 
 
 def at_gate(root: Path) -> None:

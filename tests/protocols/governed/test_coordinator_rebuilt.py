@@ -20,12 +20,13 @@ from tests.protocols.governed.acting import (
     seen,
     step,
 )
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.multi import NAMES, NOW, approve, asks, begin, ledger, state
 
 YES = ("--by", "Ann", "--yes")
 
 
-def lose(root: Path, content: str | None = "{") -> dict[str, Any]:
+def lose(root: Path, content: str | None = "{") -> Object:
     """The coordinator's state is lost; returns what it was."""
     before = state(root)
     place = root / ".coordinator/state.json"
@@ -35,7 +36,7 @@ def lose(root: Path, content: str | None = "{") -> dict[str, Any]:
     return before
 
 
-def without_times(value: dict[str, Any]) -> dict[str, Any]:
+def without_times(value: Object) -> Object:
     return {key: each for key, each in value.items() if key != "updated_at"}
 
 

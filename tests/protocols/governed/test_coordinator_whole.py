@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.multi import NAMES, ledger, state
 
 YES = ("--as", "olga", "--yes")
@@ -21,8 +21,8 @@ def ok(*words: str) -> str:
     return done.out
 
 
-def coordinator(verb: str, root: Path, *more: str) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(ok("coordinator", verb, str(root), "--json", *more))
+def coordinator(verb: str, root: Path, *more: str) -> Object:
+    value: Object = json.loads(ok("coordinator", verb, str(root), "--json", *more))
     return value
 
 

@@ -9,11 +9,12 @@ import pytest
 from acp_core.protocols.governed.rules import results
 from acp_core.protocols.governed.rules.results import apply_corrections, corrections
 from tests.protocols.governed import making
+from tests.protocols.governed.making import Object
 
 HELP = {"status": "needs_human", "needs_human_reason": "Which lamp?"}
 
 
-def check(role: str, **more: Any) -> tuple[results.Verdict, dict[str, Any], results.Verdict]:
+def check(role: str, **more: Any) -> tuple[results.Verdict, Object, results.Verdict]:
     """The verdict of a result of this role, the corrected result, and the verdict of that."""
     state = making.state(active_turns={
         making.TURN: making.turn(assigned_role=role, runtime_id=f"manual-{role}")
@@ -44,7 +45,7 @@ def check(role: str, **more: Any) -> tuple[results.Verdict, dict[str, Any], resu
     ],
 )  # fmt: skip
 def test_what_is_offered_passes(
-    role: str, more: dict[str, Any], stage: str, field: str, value: object
+    role: str, more: Object, stage: str, field: str, value: object
 ) -> None:
     verdict, _, after = check(role, **more)
     assert verdict.stage == stage

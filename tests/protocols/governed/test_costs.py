@@ -6,15 +6,15 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cli.support import Acp
 from tests.protocols.governed import playing
+from tests.protocols.governed.making import Object
 
 
-def stats(root: Path) -> dict[str, Any]:
+def stats(root: Path) -> Object:
     acp = Acp(root.parent, {name: os.environ[name] for name in ("ACP_CONFIG", "ACP_STATE")})
     ended = acp("stats", str(root), "--json")
     assert ended.returncode == 0, ended.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -12,8 +12,7 @@ from acp_core.protocols.governed.rules import results
 from acp_core.protocols.governed.rules.results import apply_corrections
 from tests.hygiene.sources import ROOT
 from tests.protocols.governed import making
-
-Object = dict[str, Any]
+from tests.protocols.governed.making import Object
 
 
 class Case(NamedTuple):
@@ -106,7 +105,7 @@ def test_each_case_is_refused_and_corrected_as_the_table_says(name: str) -> None
 
 def test_a_reviewer_s_silence_is_no_request_and_agreement_no_completion() -> None:
     """What both accept, and understand differently: the result stays as it was written."""
-    state = making.state(active_turns={making.TURN: making.turn()})
+    state = making.under_way()
     for more in ({}, HELP | {"needs_human_reason": "All is well, go on"}):
         given = making.result(phase_transition_request=None, **more)
         verdict = results.check(given, state, making.config())
@@ -114,7 +113,7 @@ def test_a_reviewer_s_silence_is_no_request_and_agreement_no_completion() -> Non
 
 
 def test_a_path_out_of_the_repository_is_refused() -> None:
-    state = making.state(active_turns={making.TURN: making.turn()})
+    state = making.under_way()
     given = making.result(files_changed=[".planning/../../x"])
     assert "leads out of the repository" in results.check(given, state, making.config()).errors[0]
 

@@ -13,7 +13,7 @@ import pytest
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.write.opened import json_document
-from tests.protocols.governed import making
+from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import (
     acted,
     dispatch,
@@ -23,6 +23,7 @@ from tests.protocols.governed.acting import (
     state,
     told,
 )
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.test_read import NOW
 
 PATIENCE = 60.0  # seconds that a scripted agent may take on a busy machine
@@ -144,7 +145,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return log
 
 
-def its(**more: Any) -> dict[str, Any]:
+def its(**more: Any) -> Object:
     """The state of a run that the existing program made."""
     return making.state(provenance={"created_by": "operator"}, **more)
 
@@ -215,6 +216,25 @@ def test_its_refusal_is_shown_and_our_own_runs_are_not_handed_over(
     do(root, "approve_gate", by="olga")
     assert state(root)["phase"] == "implementation"
     assert len(asked(stand_in)) == 2
+
+
+def test_a_run_is_started_by_an_action(tmp_path: Path) -> None:
+    from acp_core.protocols import registry
+    from acp_core.protocols.governed import PROTOCOL
+
+    assert PROTOCOL.create is not None
+    root = playing.repository(tmp_path / "lamp")
+    action = registry.load(PROTOCOL.create)(root)
+    agents = [f"{role}={line}" for role, line in playing.agents(tmp_path / "bin").items()]
+    assert action.preview(given(action, agents=["pm"])).refused
+    inputs = given(action, objective="Light\nthe hall", agents=agents)
+    shown = action.preview(inputs)
+    assert not (root / "agentxchain.json").exists()
+    assert "agentxchain.json" in shown.changes[0].path and "Light the hall" in shown.changes[0].diff
+    outcome = action.perform(inputs)
+    assert (outcome.state, outcome.location) == (OutcomeState.DONE, str(root))
+    assert action.perform(inputs).state is OutcomeState.REFUSED
+    stepped(root)
 
 
 @pytest.mark.slow

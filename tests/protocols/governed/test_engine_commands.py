@@ -23,6 +23,7 @@ from tests.protocols.governed.acting import (
     start,
     state,
     told,
+    turn_of,
 )
 from tests.protocols.governed.test_read import NOW, codes
 
@@ -149,7 +150,7 @@ def test_what_fails_is_mended_or_rejected_and_the_attempts_run_out(tmp_path: Pat
     root = start(tmp_path / "lamp", pm="careless")
     acted("step", root)
     assert "must raise at least one objection" in refused("accept-turn", root)
-    [turn] = state(root)["active_turns"].values()
+    turn = turn_of(root)
     assert turn["status"] == "failed_acceptance"
     assert "TURN_FAILED" in codes(seen(root))
     acted("reject-turn", root, "--reason", "No objection", *YES)
@@ -175,7 +176,7 @@ def test_a_change_that_was_not_declared_is_found(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp", pm="sneaky", dev="sneaky")
     config = json.loads((root / "agentxchain.json").read_text("utf-8"))
     config["roles"]["pm"]["write_authority"] = "review_only"
-    making.write(root / "agentxchain.json", config)
+    making.configure(root, config)
     acted("step", root)
     assert "review_only role modified product files" in refused("accept-turn", root)
     acted("accept-turn", root, "--exclude", "src/secret.py")
@@ -311,13 +312,13 @@ def test_a_human_takes_a_turn_by_hand_in_a_run_of_the_other_program(
     root = making.make_run(tmp_path, of_state=making.state(**its, **reserved))
     config = making.config()
     config["gates"]["planning_done"] = {"requires_human_approval": False}
-    making.write(root / "agentxchain.json", config)
+    making.configure(root, config)
     acted("step", root)
     snapshot = seen(root)
     assert [turn.participant for turn in snapshot.turns] == ["pm"]
     assert "TURN_LOST" not in codes(snapshot)
     refused("step", root)
-    [turn] = state(root)["active_turns"].values()
+    turn = turn_of(root)
     ids = {"run_id": turn["run_id"], "turn_id": turn["turn_id"]}
     path = root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json"
     making.write(path, making.result(**ids))

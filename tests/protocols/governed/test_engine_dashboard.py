@@ -112,9 +112,7 @@ async def test_the_age_of_a_turn_goes_on_while_nothing_is_written(tmp_path: Path
 
 
 async def test_what_is_pressing_shows_first_until_a_tab_is_chosen(tmp_path: Path) -> None:
-    root = making.make_run(
-        tmp_path, of_state=making.state(active_turns={making.TURN: making.turn()})
-    )
+    root = making.make_run(tmp_path, of_state=making.under_way())
     gate = {"from": "planning", "to": "implementation", "gate": "planning_done"}
     app = dashboard(tmp_path, root)
 

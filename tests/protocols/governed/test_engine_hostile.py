@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +22,7 @@ from tests.protocols.governed.acting import (
     seen,
     state,
 )
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.test_read import codes
 
 VALUES = st.recursive(
@@ -31,7 +31,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
     max_leaves=4,
 )  # fmt: skip
-WITH_TURN = making.state(active_turns={making.TURN: making.turn()})
+WITH_TURN = making.under_way()
 STATE_KEYS = sorted(WITH_TURN | {"pending_phase_transition": 0, "pending_run_completion": 0,
                                  "provenance": 0, "barriers": 0, "escalation": 0})  # fmt: skip
 CONFIG_KEYS = sorted(making.config() | {"rules": 0, "prompts": 0, "hooks": 0})
@@ -47,13 +47,13 @@ CONFIG_KEYS = sorted(making.config() | {"rules": 0, "prompts": 0, "hooks": 0})
 )
 def test_no_value_anywhere_makes_an_action_raise(
     tmp_path_factory: pytest.TempPathFactory,
-    changes: dict[str, Any],
-    configured: dict[str, Any],
-    result: dict[str, Any],
+    changes: Object,
+    configured: Object,
+    result: Object,
 ) -> None:
     root = making.make_run(tmp_path_factory.mktemp("run"), of_state=WITH_TURN)
     making.write(root / ".agentxchain/state.json", WITH_TURN | changes)
-    making.write(root / "agentxchain.json", making.config() | configured)
+    making.configure(root, making.config() | configured)
     staged = root / f".agentxchain/staging/{making.TURN}/turn-result.json"
     making.write(staged, making.result() | result)
     for action in run_actions(str(root)):
@@ -76,7 +76,7 @@ def test_a_turn_s_id_is_never_a_way_elsewhere(tmp_path: Path, id: str) -> None:
     for status in ("dispatched", "failed", "failed_acceptance"):
         turns = {id: making.turn(turn_id=id, status=status)}
         of_state = making.state(active_turns=turns)
-        making.write(root / "agentxchain.json", making.config())
+        making.configure(root, making.config())
         making.write(root / ".agentxchain/state.json", of_state)
         for words in (["accept-turn"], ["check"], ["correct"], ["step"], ["escalate", "--reason", "x", *YES],
                       ["reject-turn", "--reason", "x", *YES]):  # fmt: skip

@@ -185,7 +185,7 @@ def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
 
 
 def test_a_repository_without_any_run_just_begins(tmp_path: Path) -> None:
-    making.write(tmp_path / "agentxchain.json", making.config())
+    making.configure(tmp_path, making.config())
     assert dispatch(tmp_path).begun
 
 
@@ -293,7 +293,7 @@ def test_a_turn_for_an_unknown_runtime_is_not_assigned(tmp_path: Path, kind: str
     del config["runtimes"]["manual-dev"]
     if kind is not None:
         config["runtimes"]["manual-dev"] = {"type": kind}
-    making.write(root / "agentxchain.json", config)
+    making.configure(root, config)
     before = (root / STATE).read_bytes()
     done = acp("step", str(root))
     assert done.code == 2 and "of dev is" in done.err and "manual, local_cli, api_proxy" in done.err
@@ -360,7 +360,7 @@ def hindered(root: Path) -> set[str]:
 def test_a_run_that_does_not_go_on_needs_no_runtime(tmp_path: Path) -> None:
     root = making.make_run(tmp_path)
     config = making.config(runtimes={})
-    making.write(root / "agentxchain.json", config)
+    making.configure(root, config)
     needed = hindered(root)
     for status in ("completed", "paused", "blocked"):
         making.write(root / STATE, making.state(status=status))
@@ -376,7 +376,7 @@ def test_hooks_are_the_matter_of_the_program_that_made_the_run(
     config = making.config(
         hooks={"before_acceptance": [hook], "after_dispatch": [hook]}, runtimes={}
     )
-    making.write(root / "agentxchain.json", config)
+    making.configure(root, config)
     alone = hindered(root)
     assert {"obstacle:hooks", "obstacle:hooks:after_dispatch"} < alone
     (tmp_path / "agentxchain").write_text("#!/bin/sh\n")

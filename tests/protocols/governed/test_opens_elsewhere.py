@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from acp_core.model.errors import Refused
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import acted, migrate, refused, seen
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.test_read import NOW
 
 YES = ("--by", "olga", "--yes")
 
 
-def config(root: Path) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads((root / "agentxchain.json").read_text("utf-8"))
+def config(root: Path) -> Object:
+    value: Object = json.loads((root / "agentxchain.json").read_text("utf-8"))
     return value
 
 
@@ -73,7 +73,7 @@ def test_what_does_not_open_there_is_named_and_migrated(tmp_path: Path) -> None:
     wrong = making.config(rules={"mandatory_objections": True})
     wrong["project"]["goal"] = ""
     wrong["runtimes"]["manual-qa"] = {"type": "local_cli", "command": "true"}
-    making.write(root / "agentxchain.json", wrong)
+    making.configure(root, wrong)
     assert complaints(root) == [
         "project.goal must be a non-empty string.",
         'Role "qa": invalid review_only + local_cli binding.',
@@ -95,7 +95,7 @@ def test_a_goal_that_is_none_is_named(tmp_path: Path, goal: object, said: str) -
     root = making.make_run(tmp_path)
     wrong = making.config()
     wrong["project"]["goal"] = goal
-    making.write(root / "agentxchain.json", wrong)
+    making.configure(root, wrong)
     assert complaints(root) == [said]
 
 
@@ -106,10 +106,10 @@ def test_what_migrating_does_is_said_word_by_word_and_another_form_is_left_alone
     config = making.config()
     del config["schema_version"]
     for form in ({"version": 3}, {"agents": {}}):
-        making.write(root / "agentxchain.json", config | form)
+        making.configure(root, config | form)
         with pytest.raises(Refused, match="this run has the version 3 format: convert it with"):
             migrate(root, "Ann", NOW)
-    making.write(root / "agentxchain.json", config)
+    making.configure(root, config)
     assert migrate(root, "Ann", NOW) == (
         "agentxchain.json: schema_version 1.0",
         "agentxchain.json: every role must raise an objection",

@@ -19,7 +19,15 @@ from acp_core.protocols import registry
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.governed.past import GovernedDerivation
 from tests.protocols.governed import making, playing
-from tests.protocols.governed.acting import acted, governed, open_folder, refused, state, told
+from tests.protocols.governed.acting import (
+    acted,
+    governed,
+    open_folder,
+    refused,
+    state,
+    told,
+    turn_of,
+)
 from tests.protocols.governed.test_answers import hand_in
 
 FILES = {
@@ -131,7 +139,7 @@ def hand_in_staged(root: Path, **more: object) -> None:
     """The turn under way is handed in and accepted, with the gate's files filled in."""
     for name, words in FILES.items():
         (root / ".planning" / name).write_text(words)
-    [turn] = state(root)["active_turns"].values()
+    turn = turn_of(root)
     names = [f".planning/{name}" for name in FILES]
     result = making.result(run_id=turn["run_id"], turn_id=turn["turn_id"])
     making.write(root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json", result | more)

@@ -26,6 +26,7 @@ from acp_core.protocols.governed.write.turns import Task, task
 from tests.agents.support import ROOT, wait_for
 from tests.protocols.governed import playing
 from tests.protocols.governed.acting import acted, dispatch, refused, start
+from tests.protocols.governed.making import Object
 
 
 def dispatched(root: Path, **runtime: Any) -> Task:
@@ -76,7 +77,7 @@ def test_by_its_bundle_alone(tmp_path: Path) -> None:
     ],
 )
 def test_a_runtime_that_cannot_be_started_says_why(
-    tmp_path: Path, runtime: dict[str, Any], said: str
+    tmp_path: Path, runtime: Object, said: str
 ) -> None:
     made = dispatched(tmp_path / "lamp", **runtime)
     with pytest.raises(SpawnError, match=said):
@@ -104,9 +105,9 @@ def test_a_turn_in_the_background_ends_noted(tmp_path: Path) -> None:
     made = dispatched(tmp_path / "lamp", args=["-c", "raise SystemExit('no light')"])
     take_in_background(made.root, made.turn_id)
 
-    def turn() -> dict[str, Any]:
+    def turn() -> Object:
         state = json.loads((made.root / ".agentxchain/state.json").read_text())
-        found: dict[str, Any] = state["active_turns"][made.turn_id]
+        found: Object = state["active_turns"][made.turn_id]
         return found
 
     wait_for(lambda: turn()["status"] == "failed_start", "the failure to be noted")
@@ -116,13 +117,13 @@ def test_a_turn_in_the_background_ends_noted(tmp_path: Path) -> None:
 
 KILLED_AT_THE_START = """
 import os, signal, sys
-from acp_core.protocols.governed.conduct import programs
+from acp_core.agents import program
 from tests.protocols.governed.acting import governed
-begin = programs.agents_program.start_program
+begin = program.start_program
 def start(*given):
     begin(*given)
     os.kill(os.getpid(), signal.SIGKILL)
-programs.agents_program.start_program = start
+program.start_program = start
 governed(["step", sys.argv[1]])
 """
 

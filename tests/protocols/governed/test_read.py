@@ -57,7 +57,7 @@ def test_what_is_written_while_it_is_read_contradicts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process accepts a turn between the readings of two files: nobody is told of damage."""
-    making.make_run(tmp_path, of_state=making.state(active_turns={making.TURN: making.turn()}))
+    making.make_run(tmp_path, of_state=making.under_way())
     read, reads = schema.read_log, list[Path]()
 
     def read_log(path: Path) -> schema.Log:
@@ -100,7 +100,7 @@ def test_paths_that_lead_out_are_never_read(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("Approved: YES")
     root = making.make_run(tmp_path / "run")
     gates = {"planning_done": {"requires_files": ["../secret.md", "/etc/hostname", "link.md"]}}
-    making.write(root / "agentxchain.json", making.config() | {"gates": gates})
+    making.configure(root, making.config() | {"gates": gates})
     os.symlink(tmp_path / "secret.md", root / "link.md")
     snapshot = seen(root)
     assert {gate.evidence for gate in snapshot.gates} == {"leads out of the repository"}
@@ -161,7 +161,7 @@ def test_any_value_anywhere_gives_a_snapshot(
         making.write(root / ".agentxchain/state.json", of_state | {key: value})
     elif where == "config":
         field = sorted(making.config())[place % len(making.config())]
-        making.write(root / "agentxchain.json", making.config() | {field: value})
+        making.configure(root, making.config() | {field: value})
     elif where == "history":
         field = sorted(making.accepted())[place % len(making.accepted())]
         making.write_lines(root / ".agentxchain/history.jsonl", making.accepted(**{field: value}))

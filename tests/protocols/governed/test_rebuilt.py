@@ -24,7 +24,7 @@ def run_of(
     **config: object,
 ) -> Run:
     """A run of which nothing but its configuration and its logs is left."""
-    making.write(root / "agentxchain.json", making.config(**config))
+    making.configure(root, making.config(**config))
     for name, lines in (("history", history), ("events", events), ("decision-ledger", ledger)):
         making.write_lines(root / f"{HOME}/{name}.jsonl", *lines)
     return read_run(root)

@@ -6,13 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
 from tests.protocols.governed import making
 from tests.protocols.governed.acting import open_folder, seen
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.test_read import NOW
 
 SESSION = ".agentxchain/session.json"
@@ -56,7 +56,7 @@ def test_sound_logs_are_sound(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_lack_something_are_found(
-    tmp_path: Path, log: str, lines: list[dict[str, Any]], told: str
+    tmp_path: Path, log: str, lines: list[Object], told: str
 ) -> None:
     root = making.make_run(tmp_path)
     making.write_lines(root / log, *lines)
@@ -66,7 +66,7 @@ def test_lines_that_lack_something_are_found(
 
 def dispatched(root: Path) -> Path:
     """A run with a whole bundle; returns its folder."""
-    making.make_run(root, of_state=making.state(active_turns={making.TURN: making.turn()}))
+    making.make_run(root, of_state=making.under_way())
     home = root / ".agentxchain/dispatch/turns" / making.TURN
     given = {"run_id": making.RUN, "turn_id": making.TURN, "role": "pm"}
     files = {"ASSIGNMENT.json": json.dumps(given).encode(), "PROMPT.md": b"Plan."}
@@ -119,13 +119,13 @@ def test_a_lost_acceptance_is_found(tmp_path: Path) -> None:
 
 
 def test_an_accepted_turn_that_is_under_way_is_found(tmp_path: Path) -> None:
-    of_state = making.state(active_turns={making.TURN: making.turn()})
+    of_state = making.under_way()
     root = making.make_run(tmp_path, of_state=of_state, history=(making.accepted(),))
     assert "accepted but is still listed as active" in said(root, "ACCEPTED_ACTIVE")[0]
 
 
 def test_a_turn_of_another_run_is_found(tmp_path: Path) -> None:
-    of_state = making.state(active_turns={making.TURN: making.turn(run_id="run_other")})
+    of_state = making.under_way(run_id="run_other")
     root = making.make_run(tmp_path, of_state=of_state)
     assert "belongs to the run run_other" in said(root, "TURN_OF_OTHER")[0]
 

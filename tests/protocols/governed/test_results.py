@@ -13,16 +13,17 @@ from acp_core.model.text import clean_line
 from acp_core.protocols.governed.rules.results import apply_corrections, check
 from acp_core.protocols.governed.schema import Line
 from tests.protocols.governed import making
+from tests.protocols.governed.making import Object
 
 CONFIG = making.config()
-STATE = making.state(active_turns={making.TURN: making.turn()})
+STATE = making.under_way()
 DEV_STATE = making.state(
     phase="implementation",
     active_turns={making.TURN: making.turn(assigned_role="dev", runtime_id="manual-dev")},
 )
 
 
-def dev(**more: Any) -> dict[str, Any]:
+def dev(**more: Any) -> Object:
     of_dev = {
         "role": "dev",
         "runtime_id": "manual-dev",
@@ -60,14 +61,14 @@ def test_a_sound_result_passes() -> None:
         ({"run_completion_request": True}, "protocol", "mutually exclusive"),
     ],
 )
-def test_each_rule_refuses_at_its_stage(change: dict[str, Any], stage: str, error: str) -> None:
+def test_each_rule_refuses_at_its_stage(change: Object, stage: str, error: str) -> None:
     verdict = check(making.result(**change), STATE, CONFIG)
     assert verdict.stage == stage
     assert any(error in told for told in verdict.errors)
 
 
 def test_a_failing_command_is_no_pass_unless_it_was_expected() -> None:
-    proof: dict[str, Any] = {"command": "make test", "exit_code": 1}
+    proof: Object = {"command": "make test", "exit_code": 1}
     checked = {"status": "pass", "machine_evidence": [proof]}
     assert check(dev(verification=checked), DEV_STATE, CONFIG).stage == "verification"
     proof["expected_exit_code"] = 1
@@ -112,7 +113,7 @@ def test_a_result_is_an_object(value: object) -> None:
     assert check(value, STATE, CONFIG).errors == ("Turn result must be a JSON object.",)
 
 
-def delegation(**more: Any) -> dict[str, Any]:
+def delegation(**more: Any) -> Object:
     made = {
         "id": "del-001",
         "to_role": "qa",
@@ -158,7 +159,7 @@ for routed in BOTH["routing"].values():
         ({"needs_human_reason": "<why>"}, "schema", "unfilled template placeholder"),
     ],
 )  # fmt: skip
-def test_what_the_rarer_rules_refuse(change: dict[str, Any], stage: str, error: str) -> None:
+def test_what_the_rarer_rules_refuse(change: Object, stage: str, error: str) -> None:
     sound = dev(objections=making.result()["objections"])
     assert check(sound, DEV_STATE, BOTH).ok
     verdict = check(sound | change, DEV_STATE, BOTH)
@@ -201,7 +202,7 @@ def test_a_role_that_proposes_through_a_service_hands_its_changes_in() -> None:
         {"proposed_next_role": "cook"},
     ],
 )  # fmt: skip
-def test_what_is_offered_makes_the_result_sound(change: dict[str, Any]) -> None:
+def test_what_is_offered_makes_the_result_sound(change: Object) -> None:
     given = dev() | change
     before = copy.deepcopy(given)
     verdict = check(given, DEV_STATE, CONFIG)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import seen
+from tests.protocols.governed.making import Object
 
 
 def said(root: Path, code: str) -> list[str]:
@@ -33,7 +34,7 @@ def test_of_the_routing(tmp_path: Path, part: str, value: object, told: str) -> 
     root = making.make_run(tmp_path)
     config = making.config()
     config["routing"]["planning"] |= {part: value}
-    making.write(root / "agentxchain.json", config)
+    making.configure(root, config)
     assert said(root, "CONFIG") == [told]
 
 
@@ -42,7 +43,7 @@ def test_of_roles_runtimes_and_prompts(tmp_path: Path) -> None:
     config = making.config(prompts={"pm": "../../secret.md", "qa": ".agentxchain/prompts/qa.md"})
     config["roles"]["pm"] |= {"runtime": "ghost", "write_authority": "all"}
     config["runtimes"]["manual-qa"] = {"type": "pigeon"}
-    making.write(root / "agentxchain.json", config)
+    making.configure(root, config)
     assert said(root, "CONFIG") == [
         'Role "pm" references unknown runtime "ghost".',
         'Role "pm": write_authority must be one of: authoritative, proposed, review_only.',
@@ -78,7 +79,7 @@ def test_a_coordinator_s_state_is_sound_as_acp_writes_it(tmp_path: Path) -> None
          "The barrier plan-sync was reached by moon, an unknown workstream."),
     ],
 )  # fmt: skip
-def test_of_the_coordinator_s_state(tmp_path: Path, of_state: dict[str, Any], told: str) -> None:
+def test_of_the_coordinator_s_state(tmp_path: Path, of_state: Object, told: str) -> None:
     found = said(initiative(tmp_path, **of_state), "COORDINATOR_STATE")
     assert any(told in message for message in found), found
 

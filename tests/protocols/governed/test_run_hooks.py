@@ -14,6 +14,7 @@ from acp_core.protocols.governed.write import hooks
 from tests.cli.support import Acp
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import YES, acted, governed, refused, seen, state, told
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.test_services import Service
 
 HOOK = """
@@ -30,7 +31,7 @@ sys.exit(3 if "fails" in sys.argv else 0)
 """
 
 
-def start(root: Path, hooks: dict[str, Any]) -> Path:
+def start(root: Path, hooks: Object) -> Path:
     playing.repository(root)
     words = ["init", str(root)]
     for role, line in playing.agents(root.parent / "bin").items():
@@ -41,14 +42,14 @@ def start(root: Path, hooks: dict[str, Any]) -> Path:
     return root
 
 
-def process(log: Path, *words: str, **more: Any) -> dict[str, Any]:
+def process(log: Path, *words: str, **more: Any) -> Object:
     script = log.parent / "hook.py"
     script.write_text(HOOK)
     command = [sys.executable, str(script), str(log), *words]
     return {"name": "note", "type": "process", "command": command} | more
 
 
-def lines(log: Path) -> list[dict[str, Any]]:
+def lines(log: Path) -> list[Object]:
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
@@ -308,5 +309,5 @@ def test_a_version_is_never_lowered_and_the_third_form_is_left_alone(tmp_path: P
     acted("migrate", root, *YES)
     assert state(root)["schema_version"] == "9.0"
     legacy = making.make_run(tmp_path / "old")
-    making.write(legacy / "agentxchain.json", {"version": 3, "project": "lamp", "agents": {}})
+    making.configure(legacy, {"version": 3, "project": "lamp", "agents": {}})
     refused("migrate", legacy, *YES)

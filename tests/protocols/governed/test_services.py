@@ -14,7 +14,8 @@ import pytest
 from acp_core.protocols.governed.conduct.services import address
 from acp_core.protocols.governed.schema import Runtime
 from tests.protocols.governed import playing
-from tests.protocols.governed.acting import YES, acted, governed, state, told
+from tests.protocols.governed.acting import YES, acted, governed, told, turn_of
+from tests.protocols.governed.making import Object
 
 KEY = "sk-" + "k" * 40
 
@@ -23,7 +24,7 @@ class Service:
     """What the server was asked, and how it answers."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.asked: list[tuple[str, dict[str, str], Object]] = []
         self.status, self.form, self.text = 200, "openai", ""
         self.headers: dict[str, str] = {}
 
@@ -51,7 +52,7 @@ class Service:
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 
-    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, body: Object) -> Object:
         said = self.text or result_for(json.dumps(body))
         if self.form == "anthropic":
             usage = {"input_tokens": 11, "output_tokens": 7}
@@ -152,7 +153,7 @@ def test_what_a_service_does_wrong_is_said_and_can_be_tried_again(
     assert said in shown.out
     assert KEY not in shown.out + shown.err
     assert len(service.asked) == 1
-    [turn] = state(root)["active_turns"].values()
+    turn = turn_of(root)
     assert turn["status"] == "failed_start" and said in turn["failed_start_reason"]
     service.status, service.text = 200, ""
     assert governed(["step", str(root)]) == 0

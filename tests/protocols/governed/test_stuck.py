@@ -12,22 +12,23 @@ import pytest
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making
 from tests.protocols.governed.acting import open_folder
+from tests.protocols.governed.making import Object
 from tests.protocols.governed.test_read import NOW
 
 Make = Callable[[Path], object]
 
 
-def turns(**more: Any) -> dict[str, Any]:
-    return making.state(active_turns={making.TURN: making.turn(**more)})
+def turns(**more: Any) -> Object:
+    return making.under_way(**more)
 
 
-def blocked(on: str, category: str, **more: Any) -> dict[str, Any]:
+def blocked(on: str, category: str, **more: Any) -> Object:
     recovery = {"typed_reason": category, "owner": "human", "detail": on, "recovery_action": "Do."}
     reason = {"category": category, "recovery": recovery, "blocked_at": making.AT}
     return making.state(status="blocked", blocked_on=on, blocked_reason=reason, **more)
 
 
-def run(of_state: dict[str, Any], *, bundle: bool = True, staged: bool = False) -> Make:
+def run(of_state: Object, *, bundle: bool = True, staged: bool = False) -> Make:
     def make(root: Path) -> None:
         making.make_run(root, of_state=of_state)
         place = root / ".agentxchain/dispatch/turns" / making.TURN
@@ -50,7 +51,7 @@ def events(*kinds: str) -> Make:
     return make
 
 
-def barriers(kind: str, *, reached: tuple[str, ...] = (), of: dict[str, Any] | None = None,
+def barriers(kind: str, *, reached: tuple[str, ...] = (), of: Object | None = None,
              status: str = "", worked: bool = False, **streams: Any) -> Make:  # fmt: skip
     """An initiative of the existing program."""
 

@@ -36,7 +36,7 @@ PREPARED = {
 
 def left(root: Path, value: object = PREPARED, name: str = NOTE) -> Path:
     """A run with a turn under way, and a note that was left."""
-    making.make_run(root, of_state=making.state(active_turns={making.TURN: making.turn()}))
+    making.make_run(root, of_state=making.under_way())
     making.write(root / name, value)
     return root
 

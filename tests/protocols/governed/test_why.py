@@ -20,6 +20,7 @@ from tests.protocols.governed.acting import (
     start,
     state,
     synchronise,
+    turn_of,
 )
 from tests.protocols.governed.multi import NAMES, approve, begin
 from tests.protocols.governed.test_answers import by_humans, hand_in
@@ -87,7 +88,7 @@ def test_a_correction_that_is_not_enough_is_not_the_way_out(tmp_path: Path) -> N
 def test_what_a_reviewer_changed_is_no_matter_of_correction(tmp_path: Path) -> None:
     root = by_humans(tmp_path / "lamp")
     assert governed(["step", str(root)]) in (0, 1)
-    [turn] = state(root)["active_turns"].values()
+    turn = turn_of(root)
     result = making.result(run_id=turn["run_id"], turn_id=turn["turn_id"])
     making.write(staged(root), result | {"phase_transition_request": None})
     (root / "lamp.py").write_text("LIGHT = 1\n")
@@ -95,6 +96,27 @@ def test_what_a_reviewer_changed_is_no_matter_of_correction(tmp_path: Path) -> N
     cause = read(root)[1]["TURN_FAILED"]
     assert "review_only role modified product files" in cause.headline
     assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
+
+
+def test_status_prints_the_open_objections(tmp_path: Path) -> None:
+    root = by_humans(tmp_path / "lamp")
+    hand_in(root)
+    assert "  objection OBJ-001 (high, raised) of pm: No switch." in acted("status", root)
+    [told] = json.loads(acted("status", root, "--json"))["objections"]
+    assert told == {"id": "OBJ-001", "severity": "high", "statement": "No switch.",
+                    "status": "raised", "by": "pm"}  # fmt: skip
+    words = ("--objection", "OBJ-001", "--status", "resolved_by_human")
+    acted("mark-objection", root, *words, *YES)
+    assert json.loads(acted("status", root, "--json"))["objections"] == []
+
+
+@pytest.mark.parametrize("status", ["paused", "active", "idle"])
+def test_status_names_the_run_s_own_status(tmp_path: Path, status: str) -> None:
+    asked = {"from": "planning", "to": "implementation", "gate": "planning_done",
+             "requested_by_turn": making.TURN}  # fmt: skip
+    of_state = making.state(status=status, pending_phase_transition=asked)
+    root = making.make_run(tmp_path, of_state=of_state)
+    assert json.loads(acted("status", root, "--json"))["status"] == status
 
 
 def veto(root: Path, **more: object) -> None:
@@ -129,9 +151,7 @@ def test_a_gate_that_a_hook_vetoed_is_not_advised_to_be_approved(tmp_path: Path)
 
 
 def test_a_result_that_a_hook_vetoed_is_not_advised_to_be_accepted(tmp_path: Path) -> None:
-    root = making.make_run(
-        tmp_path, of_state=making.state(active_turns={making.TURN: making.turn()})
-    )
+    root = making.make_run(tmp_path, of_state=making.under_way())
     making.write(staged(root), making.result(phase_transition_request=None))
     veto(root, hook_phase="before_acceptance", turn_id="turn_other")
     veto(

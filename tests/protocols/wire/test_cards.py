@@ -13,12 +13,12 @@ import pytest
 from textual.pilot import Pilot
 
 from acp_core.protocols.wire.network.agent_directory import folder_of
-from acp_tui.screens.card import CardScreen
 from tests.protocols.wire.support import Process, acp, post, until
 from tests.protocols.wire.test_remote import OPTIONS
 from tests.tui import stage
 from tests.tui.cards import dashboard, open_card
 from tests.tui.screen import seen
+from tests.tui.stage import is_open
 
 WORDS = "I can keep the index in either store.\nWhich one is it to be?"
 STORES = ("Postgres, in one table with an index on the time of expiry", "SQLite")
@@ -71,7 +71,7 @@ async def test_a_listed_option_is_chosen_with_two_keys(tmp_path: Path) -> None:
             )  # fmt: skip
             await pilot.press("1")
             await stage.until(pilot, lambda: get(a, f"/tasks/{task}")["status"] == "working")
-            await stage.until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+            await stage.until(pilot, lambda: not is_open(pilot.app, "CardScreen"))
         until(lambda: STORES[0] in json.dumps(get(b, "/messages")), "the answer's arrival")
 
 

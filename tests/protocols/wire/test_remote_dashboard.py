@@ -18,11 +18,10 @@ from acp_core.protocols import locations
 from acp_core.protocols.locations import RUNNING
 from acp_core.protocols.wire.network.agent_directory import folder_of
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen
 from tests.protocols.wire.support import OWNER, Process, panel, post
 from tests.protocols.wire.test_remote import OPTIONS, free
 from tests.tui.cards import open_card
-from tests.tui.stage import opens, screen_text, shows, until
+from tests.tui.stage import is_open, opens, screen_text, shows, until
 
 
 async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:
@@ -34,10 +33,9 @@ async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:
     app = pilot.app
     await until(
         pilot,
-        lambda: isinstance(app.screen, ActionScreen) and app.screen.form and app.screen.form.views,
+        lambda: is_open(app, "ActionScreen") and app.screen.form and app.screen.form.views,
     )
     screen = app.screen
-    assert isinstance(screen, ActionScreen)
     assert screen.form is not None
     first = screen.form.views[0].control
     if choice:

@@ -41,6 +41,7 @@ from acp_core.protocols.kit.wording import safe
 from acp_core.stores import address as stores_address
 from acp_core.stores import asking, git, hosts
 from acp_core.stores import base as manifests
+from acp_core.stores.address import Address
 from acp_core.stores.engine import Asked
 from acp_core.stores.hosts import open_engine
 
@@ -166,7 +167,7 @@ def _share(folder: str, values: Values) -> tuple[str, Leaving | None]:
         shares.protect(folder)
         said.append("Only acp can append now.")
     if done:
-        said.append(_shared_sentence(done))
+        said.append(safe(f"Shared. Others join with: acp join {done.address.typed} FOLDER"))
         said.append(git.advice_on_branches(done.address))
     return safe(" ".join(filter(None, said))), done
 
@@ -195,12 +196,10 @@ def join(values: Values) -> int:
 
 def sync(values: Values) -> int:
     """``acp sync``; the exit code."""
-    asked = any((values.mine, values.theirs, values.merge, values.again, values.delete, values.release,
-                 values.take))  # fmt: skip
     if values.dry_run:
         preview = Preview("Bring what is new in the store; publish documents that may leave.")
         return show(_SCHEMA, "sync", preview, as_json=values.json)
-    if values.once or asked:
+    if values.once or _asks_for_more(values):
         done = _once(values.folder, values)
         if values.json:
             say_object(_SCHEMA, "sync", collaboration=os.path.abspath(values.folder), notes=list(done.lines),
@@ -209,10 +208,8 @@ def sync(values: Values) -> int:
             for line in done.lines:
                 say(line)
         return 2 if done.failed else 0
-    from acp_core.protocols.folder.conduct import syncing as process
-    from acp_core.protocols.folder.conduct.syncing import process_for
-
-    return process.run(values.folder, as_json=values.json, make=process_for)
+    make = conduct_syncing.process_for
+    return conduct_syncing.run(values.folder, as_json=values.json, make=make)
 
 
 def unshare(values: Values) -> int:
@@ -247,7 +244,8 @@ def _once(folder: str, values: Values) -> Once:
     if not is_shared(folder):
         raise Refused(f"{folder} is not shared; `acp share {folder} URL` shares it")
     if conduct_syncing.is_mirror(folder):
-        _must_only_look(values)
+        if _asks_for_more(values):
+            raise Refused("a mirror is only looked at: leave out the other options")
         return Once(conduct_syncing.sync_once(folder))
     lines = []
     failed = False
@@ -279,15 +277,10 @@ def _once(folder: str, values: Values) -> Once:
         return Once((*lines, *sentences(shared.sync(folder, engine))), failed)
 
 
-def _must_only_look(values: Values) -> None:
-    """Refuse what is about documents and participants of a folder collaboration.
-
-    Raises:
-        Refused: it is asked for.
-    """
-    if any((values.mine, values.theirs, values.merge, values.again, values.delete, values.release,
-            values.take)):  # fmt: skip
-        raise Refused("a mirror is only looked at: leave out the other options")
+def _asks_for_more(values: Values) -> bool:
+    """Whether more is asked for than a look: about documents or participants."""
+    return any((values.mine, values.theirs, values.merge, values.again, values.delete, values.release,
+                values.take))  # fmt: skip
 
 
 def _must_take_part(folder: str, participant: str) -> None:
@@ -309,16 +302,9 @@ def sentences(synced: Synced) -> Sequence[str]:
     return [*lines, f"up to date with the store: seq {tip.seq}"]
 
 
-def _shared_sentence(plan: Leaving) -> str:
-    return safe(f"Shared. Others join with: acp join {plan.address.typed} FOLDER")
-
-
 def _preview(plan: Leaving) -> Preview:
-    """What leaves and what stays."""
-    names = [*sorted(plan.files), "events.jsonl", "protocol.json"]
-    notes = [f"leaves this machine: {', '.join(map(clean_line, names))}"]
-    if plan.staying:
-        notes.append(f"stays here: {', '.join(map(clean_line, plan.staying[:20]))}")
+    """What of a folder collaboration leaves and what stays."""
+    notes = []
     if len(plan.opened.entries) > shares.MOST_EVENTS:
         notes.append(
             f"more than {shares.MOST_EVENTS} events: `acp continue` makes a smaller collaboration"
@@ -326,26 +312,29 @@ def _preview(plan: Leaving) -> Preview:
     notes.append(
         "a script that appends to events.jsonl without acp promises nothing to the others: use `acp append`"
     )
-    return Preview(
-        safe(f"Share this collaboration at {plan.address.text}."),
-        changes=(Change(stores_address.SHARE, "create"),),
-        notes=tuple(map(safe, notes)),
-    )
+    names = [*sorted(plan.files), "events.jsonl", "protocol.json"]
+    return _leaving("this collaboration", plan.address, names, plan.staying, notes)
 
 
 def _mirror_preview(plan: Mirroring) -> Preview:
     """What of a collaboration of another protocol leaves and what stays."""
-    contents = plan.contents
-    notes = [f"leaves this machine: {', '.join(clean_line(each.name) for each in contents.files)}"]
-    if contents.staying:
-        notes.append(f"stays here: {', '.join(map(clean_line, contents.staying[:20]))}")
-    notes.append(
-        "the others see a read-only mirror; what they do there is a request to this machine"
-    )
+    names = [each.name for each in plan.contents.files]
+    note = "the others see a read-only mirror; what they do there is a request to this machine"
+    staying = plan.contents.staying
+    return _leaving("a mirror of this collaboration", plan.address, names, staying, [note])
+
+
+def _leaving(
+    what: str, address: Address, names: Sequence[str], staying: Sequence[str], notes: Sequence[str]
+) -> Preview:
+    """What leaves, what stays, and what else is to be known."""
+    told = [f"leaves this machine: {', '.join(map(clean_line, names))}"]
+    if staying:
+        told.append(f"stays here: {', '.join(map(clean_line, staying[:20]))}")
     return Preview(
-        safe(f"Share a mirror of this collaboration at {plan.address.text}."),
+        safe(f"Share {what} at {address.text}."),
         changes=(Change(stores_address.SHARE, "create"),),
-        notes=tuple(map(safe, notes)),
+        notes=tuple(map(safe, (*told, *notes))),
     )
 
 

@@ -224,8 +224,9 @@ _CONFLICT = re.compile(r"conflicted copy|\.sync-conflict-|\(conflict", re.IGNORE
 
 
 class _Kind(NamedTuple):
-    """What findings of one kind mean together."""
+    """What findings of some codes mean together: the cause's code and headline, and what to do."""
 
+    codes: str
     code: str
     headline: str
     advice: str = ""
@@ -233,84 +234,64 @@ class _Kind(NamedTuple):
 
 
 _TORN = _Kind(
-    "A1",
+    "ACP207", "A1",
     "the last line of events.jsonl is an incomplete event: no event can be appended",
-    "remove the incomplete line (acp keeps a copy); its author appends the event again",
-    "repair",
-)
-
+    "remove the incomplete line (acp keeps a copy); its author appends the event again", REPAIR,
+)  # fmt: skip
 _UNENDED = _Kind(
-    "A1",
+    "ACP906", "A1",
     "the last line of events.jsonl has no newline at its end: no event can be appended",
-    "let acp add the newline",
-    "repair",
-)
-
-_CORRUPT = _Kind("A2", "a line of events.jsonl before the last one cannot be read")
-_NUMBERS = _Kind("A3", "event sequence numbers have a gap or a duplicate")
-
+    "let acp add the newline", REPAIR,
+)  # fmt: skip
+_CORRUPT = _Kind("ACP201 ACP202 ACP203 ACP204", "A2",
+                 "a line of events.jsonl before the last one cannot be read")  # fmt: skip
+_NUMBERS = _Kind("ACP215", "A3", "event sequence numbers have a gap or a duplicate")
 _LAG = _Kind(
-    "A4",
+    "ACP150 ACP151 ACP920", "A4",
     "protocol.json is out of date with the event log: agents may wait for the wrong participant",
-    "rebuild protocol.json from the log",
-    "repair",
-)
-
-_UNREADABLE = _Kind(
-    "A5",
-    "protocol.json cannot be used",
-    "rebuild it from acp's copy and the log",
-    "repair",
-)
-
-_TIMES = _Kind("A6", "the times of the events go backward")
-_ILLEGAL = _Kind("A7", "the log contains an event that was not allowed at that point")
-
-_UNKNOWN = _Kind(
-    "A7",
-    "the folder has an unknown schemaVersion: acp shows it read-only",
-    "use a newer acp",
-)
-
-_MISSING = _Kind("A8", "a file of the protocol is missing", "create the missing file", "repair")
-
-_OBSOLETE = _Kind(
-    "A8", "the folder contains a file that the protocol does not allow", "move it out of the folder"
-)
-
-_TOO_LARGE = _Kind("A9", unrecoverable_log.TOO_LARGE)
-
-_NO_ACCESS = _Kind(
-    "A9", "a file of the collaboration cannot be read", "make it a regular file that you can read"
-)
-
-_KINDS = {
-    **dict.fromkeys(("ACP207",), _TORN),
-    **dict.fromkeys(("ACP906",), _UNENDED),
-    **dict.fromkeys(("ACP201", "ACP202", "ACP203", "ACP204"), _CORRUPT),
-    **dict.fromkeys(("ACP215",), _NUMBERS),
-    **dict.fromkeys(("ACP150", "ACP151", "ACP920"), _LAG),
-    **dict.fromkeys(("ACP110", "ACP111", "ACP112", "ACP118", "ACP119"), _UNREADABLE),
-    **dict.fromkeys(("ACP217",), _TIMES),
-    **dict.fromkeys(("ACP131",), _UNKNOWN),
-    **dict.fromkeys(("ACP101", "ACP205"), _MISSING),
-    **dict.fromkeys(("ACP102",), _OBSOLETE),
-    **dict.fromkeys(("ACP103", "ACP206"), _NO_ACCESS),
-    **dict.fromkeys(("ACP208",), _TOO_LARGE),
-    **dict.fromkeys(
-        ("ACP210", "ACP211", "ACP212", "ACP213", "ACP214", "ACP216", "ACP401", "ACP402",
-         "ACP403", "ACP404", "ACP405", "ACP406", "ACP407", "ACP408", "ACP409", "ACP410",
-         "ACP411", "ACP412"),
-        _ILLEGAL,
-    ),
-}  # fmt: skip
-
+    "rebuild protocol.json from the log", REPAIR,
+)  # fmt: skip
+_UNREADABLE = _Kind("ACP110 ACP111 ACP112 ACP118 ACP119", "A5", "protocol.json cannot be used",
+                    "rebuild it from acp's copy and the log", REPAIR)  # fmt: skip
+_TIMES = _Kind("ACP217", "A6", "the times of the events go backward")
+_ILLEGAL = _Kind(
+    "ACP210 ACP211 ACP212 ACP213 ACP214 ACP216 ACP401 ACP402 ACP403 ACP404 ACP405 ACP406 ACP407 "
+    "ACP408 ACP409 ACP410 ACP411 ACP412",
+    "A7", "the log contains an event that was not allowed at that point",
+)  # fmt: skip
+_UNKNOWN = _Kind("ACP131", "A7", "the folder has an unknown schemaVersion: acp shows it read-only",
+                 "use a newer acp")  # fmt: skip
+_MISSING = _Kind("ACP101 ACP205", "A8", "a file of the protocol is missing",
+                 "create the missing file", REPAIR)  # fmt: skip
+_OBSOLETE = _Kind("ACP102", "A8", "the folder contains a file that the protocol does not allow",
+                  "move it out of the folder")  # fmt: skip
+_TOO_LARGE = _Kind("ACP208", "A9", unrecoverable_log.TOO_LARGE)
+_NO_ACCESS = _Kind("ACP103 ACP206", "A9", "a file of the collaboration cannot be read",
+                   "make it a regular file that you can read")  # fmt: skip
+_ALL = (_TORN, _UNENDED, _CORRUPT, _NUMBERS, _LAG, _UNREADABLE, _TIMES, _ILLEGAL, _UNKNOWN, _MISSING,
+        _OBSOLETE, _TOO_LARGE, _NO_ACCESS)  # fmt: skip
+_KINDS = {code: kind for kind in _ALL for code in kind.codes.split()}
 _HOPELESS = (_CORRUPT, _NUMBERS, _TIMES, _ILLEGAL)
 
 OTHERS = frozenset(
-    {"ACP301", "ACP302", "ACP303", "ACP304", "ACP310", "ACP311", "ACP312", "ACP313", "ACP314",
-     "ACP320", "ACP321", "ACP322", "ACP323", "ACP504", "ACP507"}
-)  # fmt: skip
+    [
+        "ACP301",
+        "ACP302",
+        "ACP303",
+        "ACP304",
+        "ACP310",
+        "ACP311",
+        "ACP312",
+        "ACP313",
+        "ACP314",
+        "ACP320",
+        "ACP321",
+        "ACP322",
+        "ACP323",
+        "ACP504",
+        "ACP507",
+    ]
+)
 """Findings that other groups gather."""
 
 

@@ -113,7 +113,6 @@ class Facts:
         self._lines = History((), schema.V1)
         self.history = self._lines
         self.log_problem = MISSING
-        self.log_unsettled = ""
         self.log_unseen = NOTHING
         self.rewritten: list[tuple[float, str]] = []
         self._tail: tuple[bytes, History, int] = (b"", self._lines, 0)

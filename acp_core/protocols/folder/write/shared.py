@@ -455,9 +455,7 @@ def renumber_review(folder: str, opened: Opened, participant: str) -> bytes | No
         None where nothing is to be changed.
     """
     path = os.path.join(folder, edits.REVIEW)
-    from acp_core.protocols.folder.write.edits import content
-
-    data = content(edits.REVIEW, path)
+    data = edits.content(edits.REVIEW, path)
     done = {
         e.seq for e in opened.entries if e.event == "review_submitted" and e.sender == participant
     }
@@ -533,10 +531,7 @@ def _lease(
             leases = wanted(done.commit.leases)
             if not leases:
                 return {}
-            change = Change(
-                log=done.log, line=None, seq=done.base.tip.seq, protocol=done.commit.protocol, leases=leases,
-                words=f"{words}: {', '.join(leases)}", account=hosts.account(), host=host,
-            )  # fmt: skip
+            change = _without_event(done, f"{words}: {', '.join(leases)}")._replace(leases=leases)
             try:
                 tip = engine.publish(done.base.tip, change)
             except TipMoved:
@@ -546,6 +541,14 @@ def _lease(
             manifests.write_base(folder, Base(tip, done.base.files))
             return leases
     raise Refused("the store keeps moving on: try again")
+
+
+def _without_event(done: Done, words: str) -> Change:
+    """A change in which the log stays as it is."""
+    return Change(
+        log=done.log, line=None, seq=done.base.tip.seq, protocol=done.commit.protocol, words=words,
+        account=hosts.account(), host=hosts.this_host(),
+    )  # fmt: skip
 
 
 FILE = os.path.join(".acp", "run", "pending.json")
@@ -679,10 +682,9 @@ def _publish(
     if not left:
         return Synced(came, (), notes, done)
     machine = opened.machine
-    change = Change(
-        log=done.log, line=None, seq=opened.last_seq, protocol=done.commit.protocol, documents=left,
-        words=f"documents: {', '.join(left)}", account=me[1], host=host, phase=machine.phase,
-        waiting=tuple(machine.waiting), standing=list_state(opened.protocol, opened.history),
+    change = _without_event(done, f"documents: {', '.join(left)}")._replace(
+        seq=opened.last_seq, documents=left, phase=machine.phase, waiting=tuple(machine.waiting),
+        standing=list_state(opened.protocol, opened.history),
     )  # fmt: skip
     tip = engine.publish(done.base.tip, change)
     files = dict(done.base.files) | {n: Entry(digest(d), len(d)) for n, d in left.items()}
@@ -704,10 +706,8 @@ def delete(folder: str, engine: Engine, name: str) -> None:
         done = bring(folder, engine, manifests.read_base(folder), host, is_shared_name)
         if name not in done.base.files:
             raise Refused(f"{clean_line(name, 200)} is not in the store")
-        change = Change(
-            log=done.log, line=None, seq=done.base.tip.seq, protocol=done.commit.protocol,
-            documents={name: None}, words=f"documents: {name} deleted", account=hosts.account(), host=host,
-        )  # fmt: skip
+        change = _without_event(done, f"documents: {name} deleted")
+        change = change._replace(documents={name: None})
         tip = engine.publish(done.base.tip, change)
         Tree(folder).remove(name)
         files = {each: entry for each, entry in done.base.files.items() if each != name}
