@@ -50,7 +50,7 @@ def dashboard(paths: list[str], settings: Settings) -> int:
         raise CommandError(
             "the dashboard needs a terminal; use `acp status` to print the fleet as text"
         )
-    from acp_tui.terminal.painting import Heap
+    from acp_tui.terminal.garbage import Heap
 
     Heap.begin()  # importing makes many objects, all of which stay
     if DRIVER in os.environ:

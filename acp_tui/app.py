@@ -30,7 +30,8 @@ from acp_tui.keys import KeyQueue
 from acp_tui.opening import Opening
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.terminal.driver import Screenshots, Terminal, terminal_driver, terminal_guard
-from acp_tui.terminal.painting import Heap, PaintingApp
+from acp_tui.terminal.garbage import Heap
+from acp_tui.terminal.painting import PaintingApp
 from acp_tui.theme import ReadableDim, readable
 
 if TYPE_CHECKING:
@@ -77,13 +78,13 @@ def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
 
 
 def _collaborations() -> type[Provider]:
-    from acp_tui.screens.command_palette import CollaborationsProvider
+    from acp_tui.screens.choosing import CollaborationsProvider
 
     return CollaborationsProvider
 
 
 def _actions() -> type[Provider]:
-    from acp_tui.screens.command_palette import ActionsProvider
+    from acp_tui.screens.choosing import ActionsProvider
 
     return ActionsProvider
 

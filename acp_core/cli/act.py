@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from acp_core.cli import fields, output
 from acp_core.cli.matters import card_fields, card_lines
-from acp_core.cli.opening import open_one
 from acp_core.cli.output import Cell, Column, Terminal, dump, say, terminal, typed
 from acp_core.cli.specs import ACT_LIST
+from acp_core.cli.start import open_one
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Card, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec, Spec
@@ -289,15 +289,7 @@ def _agreed(as_json: bool) -> bool:
 
 
 def _described(action: Action) -> fields.Fields:
-    return {
-        "name": action.name,
-        "label": action.label,
-        "sentence": action.sentence,
-        "risky": action.risky,
-        "intent": action.intent.value,
-        "by": action.by.value,
-        "personal": action.personal,
-        "aliases": list(action.aliases),
+    return fields.picked(action, "name label sentence risky intent by personal aliases") | {
         "inputs": action.inputs.model_json_schema(),
         "defaults": dict(action.defaults),
     }
@@ -306,13 +298,7 @@ def _described(action: Action) -> fields.Fields:
 def _done(
     snapshot: Snapshot, action: Action, preview: Preview, outcome: Outcome | None
 ) -> fields.Fields:
-    ended = None
-    if outcome:
-        ended = {
-            "state": outcome.state.value,
-            "sentence": outcome.sentence,
-            "location": outcome.location,
-        }
+    ended = fields.picked(outcome, "state sentence location") if outcome else None
     return {
         "schema": SCHEMA,
         "collaboration": snapshot.key,

@@ -691,11 +691,11 @@ MOVED = {
     **{
         f"acp_core.agents.{was}": f"acp_core.agents.{now}"
         for was, now in (
-            ("attempt", "spawn"), ("caps", "budgets"), ("command_lines", "identity"), ("elsewhere", "session_lock"),
+            ("attempt", "program"), ("caps", "budgets"), ("command_lines", "processes"), ("elsewhere", "session_lock"),
             ("error_lines", "failures"), ("folder_trust", "program"), ("hold", "session_lock"), ("installed", "presets"),
-            ("limits", "failures"), ("parked", "ending"), ("place", "loop_directory"), ("reading", "logs"),
-            ("record", "session"), ("shielded", "detached_run"), ("signals", "session"), ("tool_servers", "permissions"),
-            ("transcript", "output"), ("unnoted", "unrecorded_start"), ("streams.progress", "progress"),
+            ("limits", "failures"), ("parked", "processes"), ("place", "loop_directory"), ("reading", "logs"),
+            ("record", "session"), ("shielded", "program"), ("signals", "session"), ("tool_servers", "permissions"),
+            ("transcript", "output"), ("unnoted", "processes"), ("streams.progress", "progress"),
             *((f"streams.{name}", "streams") for name in ("claude", "codex", "gemini", "live", "opencode", "text")),
         )
     },
@@ -703,15 +703,15 @@ MOVED = {
         f"acp_core.agents.live.{was}": f"acp_core.agents.live.{now}"
         for was, now in (
             ("asking", "answers"), ("attended", "answers"), ("command", "binding"), ("control", "turn"),
-            ("journal", "updates"), ("questions", "requests"), ("scoped", "gate"), ("session", "connection"),
+            ("journal", "updates"), ("questions", "requests"), ("scoped", "policy"), ("session", "runner"),
             ("shell_commands", "shell"), ("shell_words", "shell"),
         )
     },
     **{
         f"acp_core.stores.{was}": f"acp_core.stores.{now}"
         for was, now in (
-            ("crowd", "git_listing"), ("exclusive", "tree"), ("git_hosts", "git"), ("git_making", "git_objects"),
-            ("git_words", "git_command"), ("known", "base"), ("known.Known", "base.TipCache"), ("leases", "engine"),
+            ("crowd", "git"), ("exclusive", "tree"), ("git_hosts", "git"), ("git_making", "git_objects"),
+            ("git_words", "git_objects"), ("known", "base"), ("known.Known", "base.TipCache"), ("leases", "engine"),
             ("listing", "engine"), ("names", "tree"), ("news", "engine"), ("proof", "asking"), ("silence", "hosts"),
             ("steps", "engine"), ("postgres.followed", "postgres.engine"), ("postgres.news", "postgres.link"),
             ("postgres.overview", "postgres.hosts"), ("postgres.publishing", "postgres.engine"),

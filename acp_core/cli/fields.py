@@ -43,9 +43,11 @@ def _plain(value: Any) -> Any:
 
 def summary(snapshot: Snapshot) -> Fields:
     """What a row of the fleet says of a collaboration."""
-    names = "key name protocol dialect objective status phase round progress headline verdict doubt"
+    names = "objective status phase round progress headline verdict doubt"
     return (
-        picked(snapshot, names)
+        picked(snapshot, "key name protocol")
+        | {"dialect": snapshot.dialect}
+        | picked(snapshot, names)
         | {
             "source": picked(snapshot.source, "state note"),
             "waiting": [turn(each) for each in snapshot.turns],

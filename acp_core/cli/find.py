@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from acp_core.cli import fields, output, signs
-from acp_core.cli.opening import sort_out
 from acp_core.cli.output import Terminal, complain, dump, say, terminal, typed
-from acp_core.cli.start import chosen_paths, load_settings
+from acp_core.cli.start import chosen_paths, load_settings, sort_out
 from acp_core.fleet import Fleet
 from acp_core.fleet.search import Hit, loader, search
 from acp_core.model import Snapshot, format
@@ -54,14 +53,8 @@ def as_fields(
         "at": fields.time(utc_now()),
         "words": list(words),
         "hits": [
-            {
-                "document": hit.document,
-                "line": hit.line,
-                "excerpt": hit.excerpt,
-                "score": hit.score,
-                "collaboration": hit.key,
-                "snapshot": fields.summary(snapshots[hit.key]),
-            }
+            fields.picked(hit, "document line excerpt score")
+            | {"collaboration": hit.key, "snapshot": fields.summary(snapshots[hit.key])}
             for hit in hits
         ],
         "problems": list(problems),

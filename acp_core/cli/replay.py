@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from acp_core.cli import fields
-from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.show import View, page
-from acp_core.cli.start import load_settings
+from acp_core.cli.start import load_settings, open_one
 from acp_core.history import versions
 from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment, end_of, written
 from acp_core.history.past import Past, Then, chain, gaps

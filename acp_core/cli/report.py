@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.cli import fields
-from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say
 from acp_core.cli.replay import coverage, past_of
-from acp_core.cli.start import load_settings
+from acp_core.cli.start import load_settings, open_one
 from acp_core.cli.stats import figures
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from acp_core.cli import fields, output, signs
-from acp_core.cli.opening import open_one
 from acp_core.cli.output import (
     SHORT,
     Cell,
@@ -19,7 +18,7 @@ from acp_core.cli.output import (
     say,
     terminal,
 )
-from acp_core.cli.start import load_settings
+from acp_core.cli.start import load_settings, open_one
 from acp_core.fleet.overview import unread
 from acp_core.history.forecast import NOTHING, Outlook
 from acp_core.model import (

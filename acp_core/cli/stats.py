@@ -13,10 +13,9 @@ from itertools import groupby
 
 from acp_core.cli import fields
 from acp_core.cli import output as cli_output
-from acp_core.cli.opening import open_one
 from acp_core.cli.output import Cell, Column, Terminal, dump, fit, say, terminal
 from acp_core.cli.replay import chain_of, past_of
-from acp_core.cli.start import load_settings
+from acp_core.cli.start import load_settings, open_one
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
 from acp_core.files.journal import without_collector

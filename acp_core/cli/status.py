@@ -7,7 +7,6 @@ from datetime import datetime
 from types import MappingProxyType
 
 from acp_core.cli import fields, output, signs
-from acp_core.cli.opening import sort_out
 from acp_core.cli.output import (
     SHORT,
     Cell,
@@ -21,7 +20,7 @@ from acp_core.cli.output import (
     terminal,
     warn,
 )
-from acp_core.cli.start import chosen_paths, load_settings
+from acp_core.cli.start import chosen_paths, load_settings, sort_out
 from acp_core.files.journal import without_collector
 from acp_core.fleet import Fleet, overview
 from acp_core.fleet.overview import Section, Seeing, sections

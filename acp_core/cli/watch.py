@@ -15,9 +15,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.cli import fields
-from acp_core.cli.opening import sort_out
 from acp_core.cli.output import complain, dump, say, terminal, warn
-from acp_core.cli.start import chosen_paths, load_settings
+from acp_core.cli.start import chosen_paths, load_settings, sort_out
 from acp_core.files import interrupts
 from acp_core.fleet import Batch, Fleet
 from acp_core.history.recorder import Recorder

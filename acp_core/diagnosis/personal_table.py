@@ -31,7 +31,7 @@ ACK = ActionSpec(
     aliases=("acknowledge",),
     examples=('acp ack checkout --note "waiting for legal"', "acp ack checkout --all"),
     place=_FOLDER,
-    run="acp_core.cli.notes:ack",
+    run="acp_core.cli.matters:ack",
     personal=True,
 )
 UNACK = ActionSpec(
@@ -44,7 +44,7 @@ UNACK = ActionSpec(
     help="Affects only you: nothing is written to the collaboration.",
     examples=("acp unack checkout", "acp unack checkout --all"),
     place=_FOLDER,
-    run="acp_core.cli.notes:unack",
+    run="acp_core.cli.matters:unack",
     personal=True,
 )
 ARCHIVE = ActionSpec(
@@ -57,7 +57,7 @@ ARCHIVE = ActionSpec(
     help="Affects only you. `acp status --all` and `acp find` still list it.",
     examples=("acp archive checkout",),
     place=None,
-    run="acp_core.cli.notes:archive",
+    run="acp_core.cli.matters:archive",
     personal=True,
 )
 UNARCHIVE = ActionSpec(
@@ -69,7 +69,7 @@ UNARCHIVE = ActionSpec(
     command="unarchive",
     examples=("acp unarchive checkout",),
     place=None,
-    run="acp_core.cli.notes:unarchive",
+    run="acp_core.cli.matters:unarchive",
     personal=True,
 )
 REPORT = ActionSpec(

@@ -43,7 +43,7 @@ from acp_tui.actions.forms import (
     preview_content,
 )
 from acp_tui.actions.offered import grave, grave_last, offered, offered_named, trouble
-from acp_tui.screens.pick import Options
+from acp_tui.screens.choosing import Options
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:

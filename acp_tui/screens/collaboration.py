@@ -31,22 +31,20 @@ from textual.widgets import Static
 from acp_core.model import Document, DocumentText, Need, Snapshot, Target
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import NO_ACTION, CollaborationActions
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.screens.panes import NARROW, PANES, PaneLayout, PaneLoader, PaneSwitcher
-from acp_tui.screens.pick import PickScreen
 from acp_tui.terminal.editor import EditorProblem, edit
 from acp_tui.text import MUTED, join, line, plain, safe_line
 from acp_tui.widgets.document_pages import TextView
-from acp_tui.widgets.document_view import DocumentView
+from acp_tui.widgets.document_view import DocumentView, StateTree
 from acp_tui.widgets.documents import PEOPLE, STORY, WHY, Documents, outcome_tab
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.headline import FEW, LOW, MOST, Headline, Keys, need_key
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.next_actions import NO_CAUSES, NextActions
-from acp_tui.widgets.pane import FleetSource, Pane, PaneData, Source
+from acp_tui.widgets.pane import NEW, FleetSource, Pane, PaneData, Source, TabStrip
 from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.row_list import Item, RowList
-from acp_tui.widgets.state_tree import StateTree
-from acp_tui.widgets.tab_strip import NEW, TabStrip
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_model import LastSeen, events_seen
 from acp_tui.widgets.timeline_view import TimelineView
@@ -55,7 +53,7 @@ if TYPE_CHECKING:
     from acp_core.fleet import Batch
     from acp_core.model import Outcome
     from acp_core.person.attention import LastVisit
-    from acp_tui.screens.command_palette import Offer
+    from acp_tui.screens.choosing import Offer
 
 HINTED = (
     "act.acknowledge", "act.remedy", "act.next_need", "collaboration.why",
@@ -65,7 +63,7 @@ HINTED = (
 
 
 def _places() -> type[Provider]:
-    from acp_tui.screens.command_palette import PlacesProvider
+    from acp_tui.screens.choosing import PlacesProvider
 
     return PlacesProvider
 
@@ -442,7 +440,7 @@ class Navigation:
 
     def places(self) -> Iterable[Offer]:
         """Documents and panels first, then the panes, for the command palette."""
-        from acp_tui.screens.command_palette import Offer
+        from acp_tui.screens.choosing import Offer
 
         screen = self._screen
         for tab in screen.documents.all_tabs:

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from acp_core.fleet.overview import FleetEntry, Section, Seeing
     from acp_core.model import Outcome, Snapshot
     from acp_tui.notices import Notifier
-    from acp_tui.screens.command_palette import Offer
+    from acp_tui.screens.choosing import Offer
     from acp_tui.screens.fleet_search import FleetSearch, Hits
     from acp_tui.screens.inbox import InboxScreen
-    from acp_tui.widgets.filter_input import FilterInput
     from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
+    from acp_tui.widgets.pane import FilterInput
     from acp_tui.widgets.row_list import Item
 
 DEFAULT = "default"
@@ -45,7 +45,7 @@ DEFAULT = "default"
 
 def places() -> type[Provider]:
     """What offers the views in the command palette."""
-    from acp_tui.screens.command_palette import ViewsProvider
+    from acp_tui.screens.choosing import ViewsProvider
 
     return ViewsProvider
 
@@ -98,14 +98,14 @@ class FleetViews:
 
     def pick(self) -> None:
         """Choose among saved views, orders, groupings and columns."""
-        from acp_tui.screens.pick import PickScreen
+        from acp_tui.screens.choosing import PickScreen
 
         if self._screen.furnished:
             self._screen.app.push_screen(PickScreen("View", self._items()), self._picked)
 
     def places(self) -> Iterable[Offer]:
         """The same for the command palette."""
-        from acp_tui.screens.command_palette import Offer
+        from acp_tui.screens.choosing import Offer
 
         if self._screen.furnished:
             for key, label, about in self._choices():
@@ -219,8 +219,8 @@ class FleetScreen(CollaborationActions):
             return
         from acp_tui.actions.availability import Labels
         from acp_tui.screens.fleet_search import FleetSearch
-        from acp_tui.widgets.filter_input import FilterInput
         from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
+        from acp_tui.widgets.pane import FilterInput
 
         self.furnished = True
         self.views.begin()

@@ -25,7 +25,7 @@ from textual.worker import get_current_worker
 
 from acp_core.model import format
 from acp_tui import keys, text
-from acp_tui.screens.pick import Options
+from acp_tui.screens.choosing import Options
 
 if TYPE_CHECKING:
     from acp_core.fleet.search import Hit

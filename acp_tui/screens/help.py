@@ -19,8 +19,8 @@ from acp_core.model import PhaseState, Severity, Tone, Verdict
 from acp_core.person.paths import config_folder
 from acp_tui import keys, text
 from acp_tui.widgets import fleet_table
-from acp_tui.widgets.filter_input import Typed
 from acp_tui.widgets.key_line import KeyLine
+from acp_tui.widgets.pane import Typed
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp

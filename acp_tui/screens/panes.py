@@ -21,8 +21,7 @@ from acp_tui.actions.offered import offered
 from acp_tui.widgets import findings, next_actions, timeline
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import PEOPLE
-from acp_tui.widgets.pane import Pane, PaneData, Source
-from acp_tui.widgets.tab_strip import NEW, Tab, TabStrip
+from acp_tui.widgets.pane import NEW, Pane, PaneData, Source, Tab, TabStrip
 
 if TYPE_CHECKING:
     from textual.timer import Timer

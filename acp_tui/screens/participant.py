@@ -34,10 +34,10 @@ from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
 from acp_tui.keys import LONGEST
 from acp_tui.text import MUTED, Part, join, line, safe_line
-from acp_tui.widgets.filter_input import Typed
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
+from acp_tui.widgets.pane import Typed
 from acp_tui.widgets.people import Loops, cause_line, log_row, loop_lines, loop_of, title, turn_line
 
 if TYPE_CHECKING:

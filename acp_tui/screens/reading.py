@@ -43,7 +43,7 @@ from acp_core.model.text import clean_line
 from acp_tui import keys
 from acp_tui.actions.forms import preview_content
 from acp_tui.actions.offered import trouble
-from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.text import MUTED, Part, fit, join, width
 from acp_tui.widgets.document_view import RENDERED_UP_TO, DocumentView, Reading
 from acp_tui.widgets.key_line import KeyLine

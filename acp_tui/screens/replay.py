@@ -30,13 +30,12 @@ from acp_core.model import Document, DocumentText, Event, format
 from acp_core.model.text import clean_line
 from acp_core.protocols.locations import find
 from acp_tui import keys
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.screens.collaboration import SnapshotScreen
-from acp_tui.screens.pick import PickScreen
 from acp_tui.text import Part, join, line, width
-from acp_tui.widgets.pane import PaneData, unreadable
+from acp_tui.widgets.pane import PaneData, TabStrip, unreadable
 from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.row_list import Item
-from acp_tui.widgets.tab_strip import TabStrip
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch

@@ -26,7 +26,7 @@ from acp_core.person import journal
 from acp_core.person.settings import Working
 from acp_core.protocols.locations import find
 from acp_tui import keys
-from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.text import MUTED, fit, join
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row

@@ -48,10 +48,12 @@ def page_driver(driver: type[Driver]) -> type[Driver]:
 
 def end_with_the_server() -> None:
     """Watch from now on, in a thread; the server is the parent of this process."""
-    threading.Thread(target=_watch, args=(os.getppid(),), name="acp-page", daemon=True).start()
+    threading.Thread(
+        target=_watch_server, args=(os.getppid(),), name="acp-page", daemon=True
+    ).start()
 
 
-def _watch(server: int) -> None:
+def _watch_server(server: int) -> None:
     while os.getppid() == server:
         time.sleep(EVERY)
     os.kill(os.getpid(), signal.SIGTERM)  # what the driver takes for a wish to leave

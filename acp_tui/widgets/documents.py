@@ -18,10 +18,9 @@ from acp_core.model import Document, DocumentText, Panel, Snapshot, Status
 from acp_core.model.format import names_in
 from acp_tui.widgets import next_actions, people, phase_rail
 from acp_tui.widgets.document_view import DocumentView, Reading
-from acp_tui.widgets.pane import PaneData
+from acp_tui.widgets.pane import PaneData, Tab, TabStrip
 from acp_tui.widgets.panel_view import Count, PanelFilter, PanelView
 from acp_tui.widgets.row_list import Item, RowList
-from acp_tui.widgets.tab_strip import Tab, TabStrip
 
 if TYPE_CHECKING:
     from acp_core.history.past import DocumentChange

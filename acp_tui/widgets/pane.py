@@ -3,24 +3,36 @@
 A screen sets its ``data``; a pane that is bound to it (``data_bind``) compares by ``is`` the
 parts that it shows, and draws anew only where one of them, or what the time makes of it, is
 another. A `Source` has what a Snapshot leaves out: texts, events as they stand in the file, loops.
+
+Beside panes stand tabs in one row, with a mark on those that have something new (`TabStrip`), and the
+lines in which a filter or a search is typed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
+from textual import events
+from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.geometry import Region
-from textual.reactive import var
+from textual.message import Message
+from textual.reactive import reactive, var
+from textual.suggester import Suggester
+from textual.widget import Widget
+from textual.widgets import Input
 
 from acp_core.history.forecast import Forecast, Outlook
 from acp_core.model import Document, DocumentText, Event, Need, Snapshot
 from acp_core.model.text import clean_line
-from acp_tui.text import line
+from acp_tui import keys
+from acp_tui.text import MUTED, fit, join, line, width
 
 if TYPE_CHECKING:
     from acp_core.fleet import Fleet
@@ -173,3 +185,149 @@ class FleetSource:
 def unreadable(document: Document, note: str) -> DocumentText:
     """What shows in place of a text that cannot be had: ``note``, a line."""
     return DocumentText(document.id, document.version, "", note=note)
+
+
+GAP = "  "
+NEW = "●"
+LONGEST = 28
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A tab: ``note`` stands after its name (a number, say), ``new`` marks it."""
+
+    id: str
+    label: str
+    note: str = ""
+    new: bool = False
+
+    @property
+    def text(self) -> str:
+        """What it shows, without the mark."""
+        label = fit(self.label, LONGEST).rstrip() if width(self.label) > LONGEST else self.label
+        return f"{label} {self.note}" if self.note else label
+
+    @property
+    def cells(self) -> int:
+        """How wide it is."""
+        return width(self.text) + (2 if self.new else 0)
+
+
+class TabStrip(Widget):
+    """One row of tabs; scrolls so that the active one shows."""
+
+    DEFAULT_CSS = """
+    TabStrip { height: 1; padding: 0 1; }
+    """
+
+    @dataclass
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        strip: TabStrip
+        tab: str
+
+        @property
+        def control(self) -> TabStrip:
+            return self.strip
+
+    tabs: reactive[tuple[Tab, ...]] = reactive(())
+    """What there is, from left to right."""
+    active: reactive[str] = reactive("")
+    """The id of the tab that always shows."""
+
+    def render(self) -> Content:
+        space = self.content_size.width
+        tabs, more_before, more_after = self._visible(space)
+        parts: list[Content] = []
+        for tab in tabs:
+            active = tab.id == self.active
+            style = "bold underline $text-accent" if active else MUTED
+            mark = (f" {NEW}", "$text-accent") if tab.new else ""
+            parts.append(join((tab.text, style), mark))
+        before = join(("‹ ", MUTED)) if more_before else Content("")
+        after = join((" ›", MUTED)) if more_after else Content("")
+        return Content.assemble(before, Content(GAP).join(parts), after)
+
+    def _visible(self, space: int) -> tuple[list[Tab], bool, bool]:
+        """The tabs that fit, the active one among them, and whether there are more on the sides."""
+        tabs = self.tabs
+        active = next((i for i, tab in enumerate(tabs) if tab.id == self.active), 0)
+
+        def taken(start: int, stop: int) -> int:
+            cells = sum(tab.cells for tab in tabs[start:stop]) + len(GAP) * (stop - start - 1)
+            return cells + 2 * (start > 0) + 2 * (stop < len(tabs))
+
+        start = 0
+        while start < active and taken(start, active + 1) > space:
+            start += 1
+        stop = active + 1
+        while stop < len(tabs) and taken(start, stop + 1) <= space:
+            stop += 1
+        return list(tabs[start:stop]), start > 0, stop < len(tabs)
+
+    def tab_at(self, x: int) -> str | None:
+        """The tab in column ``x``; beyond the ends the next one that does not fit."""
+        tabs, more_before, more_after = self._visible(self.content_size.width)
+        column = 2 if more_before else 0
+        if more_before and x < column:
+            return self.tabs[self.tabs.index(tabs[0]) - 1].id
+        for tab in tabs:
+            if column <= x < column + tab.cells:
+                return tab.id
+            column += tab.cells + len(GAP)
+        if more_after and x >= column - len(GAP):
+            return self.tabs[self.tabs.index(tabs[-1]) + 1].id
+        return None
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        tab = self.tab_at(offset.x) if offset is not None else None
+        if tab is not None:
+            event.stop()
+            self.post_message(self.Chosen(self, tab))
+
+
+class FilterInput(Input):
+    """Where the words are typed; hidden until they are."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.FILTER]
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="name, objective, phase or participant", id="filter")
+        self.display = False
+
+
+NAMES = ("from:", "event:", "is:illegal", "is:new")
+
+
+class FilterSuggester(Suggester):
+    """Suggests the rest of the last word of a filter."""
+
+    def __init__(self, known: Callable[[], tuple[Iterable[str], Iterable[str]]]) -> None:
+        """Make it; ``known`` gives the participants and the kinds there are."""
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._known = known
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """The whole value with its last word ended, or None."""
+        before, blank, word = value.rpartition(" ")
+        if not word:
+            return None
+        actors, kinds = self._known()
+        words = [*NAMES, *(f"from:{name}" for name in actors), *(f"event:{kind}" for kind in kinds)]
+        ended = next((each for each in words if each.startswith(word) and each != word), None)
+        return None if ended is None or " " in ended else before + blank + ended
+
+
+class Typed(Input):
+    """The line in which a search or a filter is typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.TYPED]
+
+    class Cancelled(Message):
+        """The user does not want it after all."""
+
+    def action_cancel(self) -> None:
+        """Leave the line without doing anything."""
+        self.post_message(self.Cancelled())

@@ -25,9 +25,9 @@ from acp_core.model import Panel, Row
 from acp_core.model.format import age, grouped
 from acp_tui import keys
 from acp_tui.text import fit, safe_line, width
-from acp_tui.widgets.filter_input import Typed
 from acp_tui.widgets.lines import Piece, wrap
 from acp_tui.widgets.lines import Row as LineRow
+from acp_tui.widgets.pane import Typed
 from acp_tui.widgets.row_list import GUTTER, Item, RowList
 from acp_tui.widgets.timeline_view import tone_style
 

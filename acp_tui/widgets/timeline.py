@@ -26,9 +26,8 @@ from acp_core.model.format import age, count, exact, grouped
 from acp_tui import keys
 from acp_tui.text import MUTED, join, safe_line
 from acp_tui.widgets import timeline_model
-from acp_tui.widgets.filter_input import FilterSuggester, Typed
 from acp_tui.widgets.lines import Lines, Piece, Row, wrap
-from acp_tui.widgets.pane import PaneData
+from acp_tui.widgets.pane import FilterSuggester, PaneData, Typed
 from acp_tui.widgets.timeline_model import (
     AT_ONCE,
     Filter,

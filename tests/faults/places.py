@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.protocols.governed.read.own_writes import interrupted
-from acp_core.protocols.governed.write import decide, initiative_decide
+from acp_core.protocols.governed.write import initiative_decide
 from tests.protocols.cycle import folders as cycles
 from tests.protocols.cycle import making as cycle_files
 from tests.protocols.folder.support import make_v1, make_v2
 from tests.protocols.governed import making, multi
-from tests.protocols.governed.acting import YES, governed, start
+from tests.protocols.governed.acting import YES, approve_gate, governed, start
 from tests.protocols.governed.killing import killed_at
 from tests.protocols.wire.support import served, until
 from tests.protocols.workspaces import running
@@ -57,7 +57,7 @@ def _interrupted(root: Path) -> None:
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(root.parent / "before", root)
         words = ("phase_transition", "olga", "Good.", now)
-        assert killed_at(number, root, lambda words=words: decide.approve(root, *words))
+        assert killed_at(number, root, lambda words=words: approve_gate(root, *words))
         left = interrupted(root)
         if left is not None and left.done:
             return

@@ -16,8 +16,8 @@ from acp_core.model.text import clean
 from acp_tui.text import width
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.markdown import MarkdownPage, TooDeep, parse
+from acp_tui.widgets.pane import Tab
 from acp_tui.widgets.phase_rail import rail
-from acp_tui.widgets.tab_strip import Tab
 from tests.tui.screen import change, make_app, screen_lines, settle
 from tests.tui.stage import is_open
 from tests.tui.support import HOSTILE, NOW, hostile_snapshot, make_snapshot

@@ -17,12 +17,11 @@ from acp_tui.widgets.document_pages import (
     lines_of,
     removed_before,
 )
-from acp_tui.widgets.document_view import Mode, lay_out
+from acp_tui.widgets.document_view import Mode, NotJson, StateTree, lay_out, read
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.markdown import MarkdownPage, TooDeep, parse
 from acp_tui.widgets.markdown import lines_of as code_lines
 from acp_tui.widgets.row_list import RowList
-from acp_tui.widgets.state_tree import NotJson, StateTree, read
 from tests.tui.stage import WidgetApp
 
 

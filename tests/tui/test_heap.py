@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from acp_tui.terminal.painting import FEW, OLDER, QUIET, SOME, YOUNG, Heap
+from acp_tui.terminal.garbage import FEW, OLDER, QUIET, SOME, YOUNG, Heap
 
 
 class Ring:

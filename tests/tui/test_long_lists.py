@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 
 from acp_core.model.action import Intent, Preview
 from acp_tui.actions.forms import preview_content
-from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.choosing import PickScreen
 from acp_tui.widgets.row_list import Item, RowList
 from tests.tui.stage import StageFleet, WidgetApp, dashboard, screen_text, shows, snapshot
 from tests.tui.test_drawing import BLOCK

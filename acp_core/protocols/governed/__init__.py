@@ -9,11 +9,11 @@ PROTOCOL = Protocol(
     title="Governed run",
     markers=("agentxchain.json", "agentxchain-multi.json"),
     manual="acp_core.protocols.governed.acts.table:COMMANDS.manual",
-    tools="acp_core.protocols.governed.acts.tools:TOOLS",
+    tools="acp_core.protocols.governed.acts.turns:TOOLS",
     detect="acp_core.protocols.governed.read.run:detect",
     open="acp_core.protocols.governed.collaboration:open_folder",
     past="acp_core.protocols.governed.past:GovernedDerivation",
-    create="acp_core.protocols.governed.acts.creating:create",
+    create="acp_core.protocols.governed.acts.upkeep:create",
     commands=(
         group(
             "governed",

@@ -57,7 +57,7 @@ class Governed(Collaboration):
 
     def story(self) -> Story:
         """Whose turn it was when, of a run or of an initiative."""
-        from acp_core.protocols.governed.view import story as past  # only reports need it
+        from acp_core.protocols.governed import past  # only reports need it
 
         reader = self._reader
         if reader.snapshot is None:
@@ -68,7 +68,7 @@ class Governed(Collaboration):
 
     def durations(self, participant: str) -> Sequence[float]:
         """How long a role's turns took; see `Collaboration.durations`."""
-        from acp_core.protocols.governed.view.story import durations
+        from acp_core.protocols.governed.past import durations
 
         return durations(self.story().turns, participant)
 

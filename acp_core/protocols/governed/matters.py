@@ -11,19 +11,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from acp_core import model
-from acp_core.model import Cause
+from acp_core.model import Cause, Turn
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.read import initiative as read_initiative
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Pending, Run
-from acp_core.protocols.governed.rules import initiative_reconcile
+from acp_core.protocols.governed.rules import initiatives
 from acp_core.protocols.governed.rules.findings import gate_need
-from acp_core.protocols.governed.rules.initiative_reconcile import (
-    CROSSED,
-    RESYNC_FAILED,
-)
+from acp_core.protocols.governed.rules.initiatives import CROSSED, RESYNC_FAILED
 from acp_core.protocols.governed.schema import (
     APPROVE_BARRIER,
     COORDINATE,
@@ -74,7 +70,7 @@ PATIENCE = 1_800.0  # seconds that the others may wait for a workstream before i
 
 def initiative_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[Cause]:
     """Every cause, those that a human ends first."""
-    if initiative.status in (initiative_reconcile.COMPLETED, "unreadable", "absent"):
+    if initiative.status in (initiatives.COMPLETED, "unreadable", "absent"):
         return
     if initiative.status.startswith("blocked"):
         return
@@ -89,7 +85,7 @@ def _gate_causes(initiative: Initiative) -> Iterator[Cause]:
     pending = initiative.pending
     if pending is None:
         return
-    if gone := initiative_reconcile.left(initiative, pending.gate):
+    if gone := initiatives.left(initiative, pending.gate):
         yield Cause(
             "D10",
             f"The coordinator has not noticed that {', '.join(gone)} left {pending.gate}",
@@ -122,7 +118,7 @@ def _gate_causes(initiative: Initiative) -> Iterator[Cause]:
 def _unseen_causes(initiative: Initiative) -> Iterator[Cause]:
     """Workstreams that wait for the coordinator, which nobody let look at them."""
     for barrier in initiative.barriers:
-        if barrier.status in (initiative_reconcile.APPROVED, initiative_reconcile.REACHED):
+        if barrier.status in (initiatives.APPROVED, initiatives.REACHED):
             continue
         asking = [s for s in initiative.workstreams if _asks(s, barrier)]
         new = [stream.name for stream in asking if stream.name not in barrier.reached]
@@ -138,8 +134,8 @@ def _unseen_causes(initiative: Initiative) -> Iterator[Cause]:
 
 
 def _asks(stream: Workstream, barrier: Barrier) -> bool:
-    run = stream.run
-    if run is None or run.state.reason or run.phase != barrier.phase:
+    run = stream.readable
+    if run is None or run.phase != barrier.phase:
         return False
     if read_initiative.held_at(run.state.value) == barrier.name:
         return True
@@ -151,7 +147,7 @@ def _lagging_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[
     arrived = _arrivals(initiative)
     for barrier in initiative.barriers:
         waiting = [each for each in barrier.required if each in barrier.reached]
-        if barrier.status == initiative_reconcile.APPROVED or not waiting:
+        if barrier.status == initiatives.APPROVED or not waiting:
             continue
         since = min((arrived[key] for n in waiting if (key := (barrier.name, n)) in arrived),
                     default=None)  # fmt: skip
@@ -195,7 +191,7 @@ _TO_DECIDE = {
 """What you are to do about a turn that came to nothing, by its status."""
 
 
-def run_waiting(run: Run) -> tuple[model.Turn, ...]:
+def run_waiting(run: Run) -> tuple[Turn, ...]:
     """Who is waited for, to do what: you wherever a gate, a result or a block waits."""
     if run.status in ("completed", "unreadable") or run.record.barrier:
         return ()
@@ -212,31 +208,31 @@ def run_waiting(run: Run) -> tuple[model.Turn, ...]:
             # it says what happened, not what to do
             what = found[0].what if found else blocks
         what = what[:1].lower() + what[1:]
-        return (model.Turn(YOU, what, block.since),)
+        return (Turn(YOU, what, block.since),)
     if found:
         return tuple(found)
     if run.status == "paused":
-        return (model.Turn(YOU, "unblock the run: it is paused without a pending gate"),)
+        return (Turn(YOU, "unblock the run: it is paused without a pending gate"),)
     if run.status in ("idle", "absent"):
-        return (model.Turn(YOU, "start the run"),)
+        return (Turn(YOU, "start the run"),)
     role = run.record.next_role or run.settings.route(run.phase).entry_role
     what = f"dispatch the next turn{f' to {role}' if role and role != 'human' else ''}"
-    return (model.Turn(YOU, what, idle_since(run)),)
+    return (Turn(YOU, what, idle_since(run)),)
 
 
-def _waits_for(turn: ActiveTurn) -> model.Turn:
+def _waits_for(turn: ActiveTurn) -> Turn:
     if turn.status == "retrying" or (turn.lost and turn.status in AT_WORK and not turn.staged):
-        return model.Turn(YOU, f"reassign the turn of {turn.role}", turn.since)
+        return Turn(YOU, f"reassign the turn of {turn.role}", turn.since)
     if turn.status == "conflicted":
-        return model.Turn(YOU, f"resolve the conflict of the turn of {turn.role}", turn.since)
+        return Turn(YOU, f"resolve the conflict of the turn of {turn.role}", turn.since)
     if turn.status in AT_WORK and not turn.staged:
-        return model.Turn(
+        return Turn(
             turn.role or "an unknown role", "take its turn and stage the result", turn.since
         )
     if turn.staged:
-        return model.Turn(YOU, f"accept or reject the staged result of {turn.role}", turn.since)
+        return Turn(YOU, f"accept or reject the staged result of {turn.role}", turn.since)
     what = _TO_DECIDE.get(turn.status, "decide about the turn of {}")
-    return model.Turn(YOU, what.format(turn.role), turn.since)
+    return Turn(YOU, what.format(turn.role), turn.since)
 
 
 def idle_since(run: Run) -> datetime | None:
@@ -250,14 +246,14 @@ def idle_since(run: Run) -> datetime | None:
     return max((at for at in times if at is not None), default=None)
 
 
-def gate_turn(pending: Pending) -> model.Turn:
+def gate_turn(pending: Pending) -> Turn:
     """You are waited for at a gate."""
     to = f"to {pending.to}" if pending.to else "and the end of this phase"
     what = f"approve or reject the gate {gate_called(pending.gate)} {to}"
-    return model.Turn(YOU, what, pending.since)
+    return Turn(YOU, what, pending.since)
 
 
-def initiative_waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
+def initiative_waiting(initiative: Initiative) -> tuple[Turn, ...]:
     """Who is waited for: you at a cross-repo gate or a block, else the workstreams."""
     if initiative.status in ("completed", "unreadable"):
         return ()
@@ -267,47 +263,45 @@ def initiative_waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
             what = "fix what stops the workstreams from crossing, then resync"
         elif initiative.status == CROSSED:
             what = "bring back the workstream that crossed a barrier unapproved"
-        return (model.Turn(YOU, what),)
+        return (Turn(YOU, what),)
     pending = initiative.pending
     if pending is not None:
         named = gate_called(pending.gate)
         what = f"approve or reject the cross-repo gate {named}, which ends {pending.phase}"
-        return (model.Turn(YOU, what, pending.since),)
+        return (Turn(YOU, what, pending.since),)
     if initiative.status == "absent":
-        return (model.Turn(YOU, "start the initiative"),)
+        return (Turn(YOU, "start the initiative"),)
     found = []
     for stream in initiative.workstreams:
         found += _stream_waiting(initiative, stream)
     if not found and initiative.layout == OWN:
-        return (model.Turn(YOU, "let the coordinator check who reached a barrier"),)
+        return (Turn(YOU, "let the coordinator check who reached a barrier"),)
     on = "let the initiative take its next step"
-    return tuple(found) or (
-        model.Turn(YOU, on if existing_program.is_there() else f"{on}{ELSEWHERE}"),
-    )
+    return tuple(found) or (Turn(YOU, on if existing_program.is_there() else f"{on}{ELSEWHERE}"),)
 
 
-def first_turn(initiative: Initiative, stream: Workstream) -> model.Turn | None:
+def first_turn(initiative: Initiative, stream: Workstream) -> Turn | None:
     """What a workstream waits for, None where it waits at a barrier or is over."""
     return next(iter(_stream_waiting(initiative, stream)), None)
 
 
-def _stream_waiting(initiative: Initiative, stream: Workstream) -> list[model.Turn]:
-    run, own = stream.run, initiative.layout == OWN
-    if run is None or run.state.reason:
-        return [model.Turn(YOU, f"repair the state of {stream.name}")]
+def _stream_waiting(initiative: Initiative, stream: Workstream) -> list[Turn]:
+    run, own = stream.readable, initiative.layout == OWN
+    if run is None:
+        return [Turn(YOU, f"repair the state of {stream.name}")]
     if stream.status in ("blocked:barrier", "completed"):
         return []
     ends = {barrier.phase: barrier for barrier in initiative.barriers}
     if own and run.pending and ends.get(run.phase):
         what = f"step the coordinator: {stream.name} asks to leave {run.phase}"
-        return [model.Turn(YOU, what, run.pending.since)]
+        return [Turn(YOU, what, run.pending.since)]
     if not (own or run.pending or run.turns or run.status == "blocked"):
         return []
     found = []
     for turn in run_waiting(run):
         who = YOU if turn.participant == YOU else stream.name
         what = f"{stream.name}: {turn.what}" if who == YOU else turn.what
-        found.append(model.Turn(who, what, turn.since))
+        found.append(Turn(who, what, turn.since))
     return found
 
 

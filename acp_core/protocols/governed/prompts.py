@@ -19,9 +19,7 @@ from typing import NamedTuple
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.text import clean
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read.gates import latest_verification, predicates
-from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.read.turn_files import MANIFEST
+from acp_core.protocols.governed.read.run import MANIFEST, Run, latest_verification, predicates
 from acp_core.protocols.governed.rules.results import (
     ARTIFACTS,
     CATEGORIES,

@@ -9,11 +9,10 @@ from acp_core.model import Snapshot
 from acp_core.model.action_spec import Answer
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.read.gates import MET
-from acp_core.protocols.governed.read.run import Objection, detect
-from acp_core.protocols.governed.write import accept
-from acp_core.protocols.governed.write.accept import Judged
+from acp_core.protocols.governed.read.run import MET, Objection, detect
+from acp_core.protocols.governed.write import turns
 from acp_core.protocols.governed.write.opened import read_unlocked
+from acp_core.protocols.governed.write.turns import Judged
 from acp_core.protocols.kit.values import Values
 
 
@@ -67,7 +66,7 @@ def _status_lines(snapshot: Snapshot, objections: list[Objection]) -> Iterator[s
 
 def check(values: Values) -> Answer:
     """Whether a staged result would be accepted, and what is proposed where not."""
-    judged = accept.judge(read_unlocked(values.folder), values.turn or None)
+    judged = turns.judge(read_unlocked(values.folder), values.turn or None)
     verdict = judged.verdict
     data = {
         "verb": "check",
@@ -88,7 +87,7 @@ def _verdict_lines(judged: Judged) -> Iterator[str]:
     yield f"{judged.turn['turn_id']}: {'valid' if verdict.ok else f'fails at {verdict.stage}'}"
     for error in verdict.errors:
         yield f"  error: {error}"
-    if said := accept.hint(verdict):
+    if said := turns.hint(verdict):
         yield f" {said}"
     for warning in verdict.warnings:
         yield f"  warning: {warning}"

@@ -338,11 +338,6 @@ def _is_stopped(state: Object) -> bool:
     return status in ("blocked", "paused") or (status == "active" and bool(state.get("blocked_on")))
 
 
-def talked(state: Object, by: str, at: str) -> Object:
-    """The ledger's line for a word of a human in TALK.md."""
-    return ledger_line(state, "talk", at, by=by)
-
-
 NO_PROGRESS = 3  # turns in a row that may fail at one gate for the same reasons
 
 
@@ -368,6 +363,11 @@ class Request(NamedTuple):
     phase: str
     to: str
     turn: str
+
+    @property
+    def aim(self) -> str:
+        """What opening the gate does."""
+        return f"enter {self.to}" if self.to else "complete the run"
 
 
 def asked(

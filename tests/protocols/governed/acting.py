@@ -8,27 +8,30 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from acp_core.model import Snapshot
 from acp_core.model.action import Action
 from acp_core.model.clock import utc_now
-from acp_core.protocols.governed import collaboration
+from acp_core.protocols.governed import collaboration, schema
 from acp_core.protocols.governed.acts import common
 from acp_core.protocols.governed.acts.table import COMMANDS, COORDINATOR
 from acp_core.protocols.governed.collaboration import Governed as Governed
-from acp_core.protocols.governed.write import accept as accepting
-from acp_core.protocols.governed.write import decide, initiative_decide
-from acp_core.protocols.governed.write import dispatch as dispatching
-from acp_core.protocols.governed.write import init as beginning
-from acp_core.protocols.governed.write.accept import Accepted
+from acp_core.protocols.governed.write import decide, init, initiative_decide, restore, turns
 from acp_core.protocols.governed.write.decide import Recovery
-from acp_core.protocols.governed.write.dispatch import Dispatched
+from acp_core.protocols.governed.write.hooks import carry_out
 from acp_core.protocols.governed.write.init import Started
-from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
+from acp_core.protocols.governed.write.initiative_decide import (
+    Decision,
+    StepOutcome,
+    carry_out_in_initiative,
+)
+from acp_core.protocols.governed.write.opened import Opened, RunPlan
+from acp_core.protocols.governed.write.turns import Dispatched
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.making import Object
 
@@ -125,67 +128,113 @@ def initiative_actions(root: Path | str) -> Sequence[Action]:
 
 def dispatch(root: Path, role: str | None = None, now: datetime = NOW) -> Dispatched:
     """Give out the next turn."""
-    return dispatching.dispatch(root, role, now)
+    return turns.dispatch(root, role, now)
+
+
+class Accepted(NamedTuple):
+    """An accepted turn, and where the run is then."""
+
+    turn_id: str
+    role: str
+    status: str
+    phase: str
+    warnings: tuple[str, ...]
+    news: tuple[str, ...]
 
 
 def accept(
     root: Path, turn: str | None = None, now: datetime = NOW, excluded: Iterable[str] = ()
 ) -> Accepted:
     """Accept the staged result."""
-    return accepting.accept(root, turn, now, excluded)
+    made, news = turns.accept(root, turn, now, excluded)
+    assert made.move is not None
+    state, about = made.move.state, made.after
+    id, role = str(about["turn_id"]), str(about["role"])
+    return Accepted(id, role, str(state["status"]), str(state["phase"]), made.said, news)
 
 
-def correct(root: Path, turn: str | None) -> tuple[str, ...]:
+def carried_out(root: Path, act: str, plan: Callable[[Opened], RunPlan]) -> Object:
+    """What is planned, done under the lock; the state that it leads to."""
+    made = carry_out(root, act, plan)
+    return made.move.state if made.move else {}
+
+
+def correct(root: Path, turn: str | None) -> object:
     """Make the corrections that are offered."""
-    return accepting.correct(root, turn)
+    return carried_out(root, schema.CORRECT, lambda opened: turns.correcting(opened, turn))
 
 
 def approve_gate(
     root: Path, kind: str = "", by: str = "Ann", comment: str = "", now: datetime = NOW
 ) -> Object:
     """Open the gate that waits."""
-    return decide.approve(root, kind, by, comment, now)
+    return carried_out(
+        root, schema.APPROVE_GATE, lambda opened: decide.approving(opened, kind, by, comment, now)
+    )
 
 
 def reject_gate(root: Path, comment: str, by: str = "Ann", now: datetime = NOW) -> Object:
     """Keep it shut."""
-    return decide.reject_gate(root, by, comment, now)
+    return carried_out(
+        root, schema.REJECT_GATE, lambda opened: decide.rejecting_gate(opened, by, comment, now)
+    )
 
 
 def reject_turn(
     root: Path, reason: str, turn: str | None = None, by: str = "Ann", now: datetime = NOW
 ) -> object:
     """Send a turn back."""
-    return decide.reject_turn(root, turn, by, reason, now)
+    return carried_out(
+        root, schema.REJECT, lambda opened: decide.rejecting_turn(opened, turn, by, reason, now)
+    )
 
 
 def escalate(
     root: Path, reason: str, detail: str = "", by: str = "Ann", now: datetime = NOW
 ) -> Object:
     """Stop the run."""
-    return decide.escalate(root, reason, detail, by, now)
+    return carried_out(
+        root, schema.ESCALATE, lambda opened: decide.escalating(opened, reason, detail, by, now)
+    )
 
 
 def unblock(root: Path, by: str = "Ann", comment: str = "", now: datetime = NOW) -> Object:
     """Let it go on."""
-    return decide.unblock(root, by, comment, now)
+    return carried_out(
+        root, schema.UNBLOCK, lambda opened: decide.unblocking(opened, by, comment, now)
+    )
 
 
 def mark_objection(
     root: Path, id: str, status: str, by: str = "Ann", comment: str = "", now: datetime = NOW
 ) -> object:
     """Say what became of an objection."""
-    return decide.mark_objection(root, id, status, by, comment, now)
+    return carried_out(
+        root, schema.OBJECTION,
+        lambda opened: decide.marking(opened, id, status, by, comment, now),
+    )  # fmt: skip
 
 
 def talk(root: Path, words: str, by: str = "Ann", now: datetime = NOW) -> None:
     """Say something to all."""
-    decide.talk(root, words, by, now)
+    carried_out(root, schema.LEAVE_MESSAGE, lambda opened: decide.talking(opened, words, by, now))
 
 
 def bring_back(root: Path, now: datetime = NOW) -> None:
     """Bring back what acp wrote last."""
-    decide.bring_back(root, now)
+    carried_out(root, schema.BRING_BACK, lambda opened: decide.bringing_back(opened, now))
+
+
+def set_aside(root: Path, now: datetime = NOW) -> object:
+    """Set aside what the existing program left half written; where it is kept."""
+    plan = restore.setting_aside
+    return carry_out(root, schema.SET_ASIDE, lambda opened: plan(opened, now)).after["set_aside"]
+
+
+def migrate(root: Path, by: str, now: datetime = NOW) -> object:
+    """Bring a run of an earlier version to this one; what that changed."""
+    plan = init.migrating
+    return carry_out(root, schema.MIGRATE, lambda opened: plan(opened, by, now)).after["steps"]
 
 
 def recover(root: Path, now: datetime = NOW) -> Recovery:
@@ -202,7 +251,7 @@ def initialise(
     root: Path, name: str = "Lamp", goal: str = "Light", now: datetime = NOW, **more: Any
 ) -> Started:
     """Begin a run."""
-    return beginning.initialise(root, beginning.Wish(name, goal, **more), now)
+    return init.initialise(root, init.Wish(name, goal, **more), now)
 
 
 def step(root: Path, now: datetime = NOW) -> StepOutcome:
@@ -212,14 +261,17 @@ def step(root: Path, now: datetime = NOW) -> StepOutcome:
 
 def synchronise(root: Path, now: datetime = NOW) -> StepOutcome:
     """Bring the workstreams of an initiative to where it is."""
-    return initiative_decide.synchronise(root, now)
+    plan = partial(initiative_decide.plan_resync, now=now)
+    return carry_out_in_initiative(root, schema.RESYNC, plan, now, crosses=True)
 
 
 def approve_barrier(
     root: Path, barrier: str = "", comment: str = "All agreed.", now: datetime = NOW
 ) -> StepOutcome:
     """Ann opens the gate of a barrier."""
-    return initiative_decide.approve(root, Decision(barrier, "Ann", comment), now)
+    decision = Decision(barrier, "Ann", comment)
+    plan = partial(initiative_decide.plan_approval, decision=decision, now=now)
+    return carry_out_in_initiative(root, schema.APPROVE_BARRIER, plan, now, crosses=True)
 
 
 def reject_barrier(
@@ -230,7 +282,9 @@ def reject_barrier(
     now: datetime = NOW,
 ) -> StepOutcome:
     """Ann sends workstreams back, or all."""
-    return initiative_decide.reject(root, Decision(barrier, "Ann", comment), names, now)
+    decision = Decision(barrier, "Ann", comment)
+    plan = partial(initiative_decide.plan_rejection, decision=decision, workstreams=names, now=now)
+    return carry_out_in_initiative(root, schema.REJECT_BARRIER, plan, now)
 
 
 poll = initiative_decide.poll
@@ -238,4 +292,5 @@ poll = initiative_decide.poll
 
 def mend_workstream(root: Path, name: str) -> StepOutcome:
     """Bring a workstream back to where it may be."""
-    return initiative_decide.mend_workstream(root, name, "Ann", NOW)
+    plan = partial(initiative_decide.plan_mending, name=name, by="Ann", now=NOW)
+    return carry_out_in_initiative(root, schema.MEND, plan, NOW)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.write import accept, dispatch
-from acp_core.protocols.governed.write.accept import NotAccepted
+from acp_core.protocols.governed.write import turns
 from acp_core.protocols.governed.write.opened import read_unlocked
+from acp_core.protocols.governed.write.turns import NotAccepted
 from tests.protocols.governed import acting, making, playing
 from tests.protocols.governed.acting import hand_in, reject_turn
 
@@ -33,7 +33,7 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
     hand_in(root, artifact=WORKSPACE, files_changed=["lamp.py"])
     if how == "its program failed":
         (root / f".agentxchain/staging/{turn}/turn-result.json").unlink()
-        dispatch.note_failed_start(root, turn, "it ended", NOW)
+        turns.note_failed_start(root, turn, "it ended", NOW)
     else:
         with pytest.raises(
             NotAccepted, match=r"half\.py \(what is not the agent's: .*--exclude PATH"
@@ -51,7 +51,7 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
     assert acting.dispatch(root).again
     (root / "lamp.py").write_text("LIGHT = 2\n")
     hand_in(root, artifact=WORKSPACE, files_changed=["lamp.py", "half.py"])
-    assert accept.judge(read_unlocked(root), None).observed.files == ("half.py", "lamp.py")
+    assert turns.judge(read_unlocked(root), None).observed.files == ("half.py", "lamp.py")
     (root / "mine.py").write_text("MINE = 2\n")  # in the agent's turn: that counts
     with pytest.raises(NotAccepted, match=r"not in files_changed\): mine\.py"):
         acting.accept(root)

@@ -16,10 +16,11 @@ import pytest
 from acp_core.agents.processes import end, identify
 from acp_core.files import claims
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.conduct.adapters import Task, take_in_background
-from acp_core.protocols.governed.read import turn_files
+from acp_core.protocols.governed.conduct.taking import take_in_background
+from acp_core.protocols.governed.read import run
 from acp_core.protocols.governed.read.run import read_run
-from acp_core.protocols.governed.write import dispatch
+from acp_core.protocols.governed.write import turns
+from acp_core.protocols.governed.write.turns import Task
 from tests.agents.support import is_gone, wait_for
 from tests.protocols.governed import acting
 from tests.protocols.governed.acting import open_folder, reject_turn
@@ -58,7 +59,7 @@ def test_a_turn_at_work_is_given_out_by_nobody_again(
         shutil.rmtree(os.environ["ACP_STATE"])
     else:
         monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
-    assert turn_files.read_program_note(taken.root, taken.turn_id) is None
+    assert run.read_program_note(taken.root, taken.turn_id) is None
     with pytest.raises(Refused) as refused:
         acting.dispatch(taken.root, now=NOW)
     who = f"{claims.account(os.getuid())} controls this run (pid "
@@ -78,7 +79,7 @@ def test_whoever_may_end_it_stops_it_and_the_turn_goes_on(
 ) -> None:
     program = own_program(taken)
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
-    assert dispatch.stop_turn(taken.root, None, NOW) == taken.turn_id
+    assert turns.stop_turn(taken.root, None, NOW) == taken.turn_id
     assert is_gone(program)
     assert acting.dispatch(taken.root, now=NOW).again
 

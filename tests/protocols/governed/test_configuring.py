@@ -9,12 +9,9 @@ import pytest
 
 from acp_core.model.action import OutcomeState
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.acts.creating import create
+from acp_core.protocols.governed.acts.upkeep import create
 from acp_core.protocols.governed.read.run import detect
-from acp_core.protocols.governed.write.initiative_init import (
-    InitiativeWish,
-    initiative_configuration,
-)
+from acp_core.protocols.governed.write.init import InitiativeWish, initiative_configuration
 from tests.protocols.governed import multi
 from tests.protocols.governed.acting import (
     acted,

@@ -241,7 +241,7 @@ def test_a_run_is_started_by_an_action(tmp_path: Path) -> None:
 def test_a_program_that_hangs_is_stopped_and_the_turn_given_out_again(tmp_path: Path) -> None:
     import psutil
 
-    from acp_core.protocols.governed.read import turn_files
+    from acp_core.protocols.governed.read import run
 
     root = start(tmp_path / "lamp", pm="hangs")
     do(root, "step")
@@ -261,7 +261,7 @@ def test_a_program_that_hangs_is_stopped_and_the_turn_given_out_again(tmp_path: 
         assert time.monotonic() < until
         time.sleep(0.05)
     [id] = state(root)["active_turns"]
-    assert turn_files.is_program_running(root, id)
+    assert run.is_program_running(root, id)
     assert preview(root, "reject_turn", by="olga", reason="Late").refused
     do(root, "stop_turn")
     while mine():

@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.files.reading import Unreadable
 from acp_core.protocols.governed.acts.table import COMMANDS
-from acp_core.protocols.governed.read import gates, repository, turn_files
+from acp_core.protocols.governed.read import repository, run
 from tests.protocols.governed import making, playing
 from tests.protocols.governed.acting import (
     YES,
@@ -72,7 +72,7 @@ def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
     """A disk that fails once makes no decision of the run."""
     acted("step", root)
     bytes_before = (root / ".agentxchain/decision-ledger.jsonl").read_bytes()
-    read = gates.read_bounded
+    read = run.read_bounded
 
     def failing(path: Path, limit: int) -> bytes:
         if path.name == "SYSTEM_SPEC.md":
@@ -80,7 +80,7 @@ def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
         return read(path, limit)
 
     with monkeypatch.context() as disk:
-        disk.setattr(gates, "read_bounded", failing)
+        disk.setattr(run, "read_bounded", failing)
         said = refused("accept-turn", root)
         assert said.count("\n") == 1 and "SYSTEM_SPEC.md: input/output error" in said
         assert (root / ".agentxchain/decision-ledger.jsonl").read_bytes() == bytes_before
@@ -88,7 +88,7 @@ def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
         assert doubted[".planning/SYSTEM_SPEC.md"] is None
     acted("accept-turn", root)
     with monkeypatch.context() as disk:
-        disk.setattr(gates, "read_bounded", failing)
+        disk.setattr(run, "read_bounded", failing)
         assert "cannot be read now" in refused("approve-transition", root, *YES)
     acted("approve-transition", root, *YES)
 
@@ -125,7 +125,7 @@ def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acted("step", root)
-    before, read = run_files(root), turn_files.read_bounded
+    before, read = run_files(root), run.read_bounded
 
     def failing(path: Path, limit: int) -> bytes:
         if path.name == "CONTEXT.md":
@@ -133,7 +133,7 @@ def test_a_bundle_that_cannot_be_read_now_fails_no_turn(
         return read(path, limit)
 
     with monkeypatch.context() as disk:
-        disk.setattr(turn_files, "read_bounded", failing)
+        disk.setattr(run, "read_bounded", failing)
         said = refused("accept-turn", root)
         assert "CONTEXT.md: input/output error. Try again" in said, said
     assert run_files(root) == before

@@ -12,7 +12,7 @@ from textual.widgets import Button, Static
 
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
-from acp_core.protocols.governed.conduct.adapters import take
+from acp_core.protocols.governed.conduct.taking import take
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen

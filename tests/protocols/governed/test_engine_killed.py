@@ -83,7 +83,7 @@ def accepted(tmp_path: Path) -> Path:
     """A run whose first gate waits."""
     root = start(tmp_path / "lamp")
     given = dispatch(root, now=NOW)
-    from acp_core.protocols.governed.conduct.adapters import take
+    from acp_core.protocols.governed.conduct.taking import take
 
     assert take(root, given.turn_id).staged
     accept(root, now=NOW)
@@ -106,7 +106,7 @@ def test_a_step(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_accepting_and_rejecting_a_turn(tmp_path: Path, root: Path) -> None:
     given = dispatch(root, now=NOW)
-    from acp_core.protocols.governed.conduct.adapters import take
+    from acp_core.protocols.governed.conduct.taking import take
 
     assert take(root, given.turn_id).staged
     (tmp_path / "a").mkdir()

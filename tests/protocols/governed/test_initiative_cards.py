@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from acp_core.protocols.governed.write import trust
+from acp_core.protocols.governed.write import hooks
 from acp_tui.screens.card import CardScreen
 from acp_tui.screens.reading import ReadingScreen
 from tests.cli.support import Acp
@@ -136,12 +136,12 @@ async def test_scripts_are_read_before_they_may_run(tmp_path: Path) -> None:
             await until(pilot, lambda: takes_keys(pilot))  # not before it is drawn anew
             await pilot.press("1")
             await until(pilot, lambda: "cannot be undone" in seen(pilot))
-            assert not trust.is_script_trusted(root, told)
+            assert not hooks.is_script_trusted(root, told)
             await pilot.press("1")
             await until(pilot, lambda: "cannot be undone" not in seen(pilot))
             await until(pilot, lambda: "Working" not in seen(pilot))
         await closed(pilot)
-    assert trust.is_script_trusted(root, told)
+    assert hooks.is_script_trusted(root, told)
 
 
 def test_commands_decide_on_the_gate_that_was_read_and_on_no_other(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Loaded, Log
-from acp_core.protocols.governed.view.panels import limits
+from acp_core.protocols.governed.view.run import limits
 from tests.protocols.governed import making
 from tests.protocols.governed.acting import open_folder, seen
 from tests.protocols.governed.test_read import NOW

@@ -17,7 +17,7 @@ from acp_core.agents.live.requests import parse
 from acp_core.agents.loop_directory import place
 from acp_core.person.permissions import Permissions, Policy, Verdict
 from acp_core.protocols.governed.conduct.programs import RoleTurn, preset_of
-from acp_core.protocols.governed.conduct.task import task
+from acp_core.protocols.governed.write.turns import task
 from tests.agents.live import messages
 from tests.agents.live.commands import acp, begin, configure, decide, held, record, request
 from tests.agents.live.support import left_of

@@ -10,7 +10,7 @@ import pytest
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read import repository
-from acp_core.protocols.governed.write import accept
+from acp_core.protocols.governed.write import turns
 from tests.protocols.governed import acting, making, states
 
 
@@ -31,9 +31,9 @@ def test_a_file_that_cannot_be_read_at_this_moment_fails_no_turn(
         patched.setattr(repository, "read_bounded", read)
         with pytest.raises(Refused, match=r"notes\.md: the system call was interrupted") as raised:
             acting.accept(root)
-        assert not isinstance(raised.value, accept.NotAccepted)
+        assert not isinstance(raised.value, turns.NotAccepted)
     assert (root / states.STATE).read_bytes() == before
-    with pytest.raises(accept.NotAccepted, match=r"observed in actual diff\): notes\.md"):
+    with pytest.raises(turns.NotAccepted, match=r"observed in actual diff\): notes\.md"):
         acting.accept(root)
 
 
@@ -48,7 +48,7 @@ def test_without_git_a_turn_is_accepted_and_that_nothing_was_compared_is_said(
         staged = root / f".agentxchain/staging/{making.TURN}/turn-result.json"
         making.write(staged, making.result(phase_transition_request=None))
         if refused:
-            with pytest.raises(accept.NotAccepted, match="git does not answer"):
+            with pytest.raises(turns.NotAccepted, match="git does not answer"):
                 acting.accept(root)
         else:
             said = acting.accept(root).warnings

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.write.init import migrate
 from tests.protocols.governed import making, multi, playing
-from tests.protocols.governed.acting import acted, refused, seen
+from tests.protocols.governed.acting import acted, migrate, refused, seen
 from tests.protocols.governed.making import Object
 from tests.protocols.governed.test_read import NOW
 

@@ -17,12 +17,12 @@ import pytest
 
 from acp_core.agents.program import SpawnError
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background
 from acp_core.protocols.governed.conduct.programs import command
-from acp_core.protocols.governed.conduct.task import task
-from acp_core.protocols.governed.read import turn_files
+from acp_core.protocols.governed.conduct.taking import described, take_in_background
+from acp_core.protocols.governed.read import run
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.schema import Runtime
+from acp_core.protocols.governed.write.turns import Task, task
 from tests.agents.support import ROOT, wait_for
 from tests.protocols.governed import playing
 from tests.protocols.governed.acting import acted, dispatch, refused, start
@@ -112,7 +112,7 @@ def test_a_turn_in_the_background_ends_noted(tmp_path: Path) -> None:
 
     wait_for(lambda: turn()["status"] == "failed_start", "the failure to be noted")
     assert "exit code 1" in json.dumps(turn()) and "no light" in json.dumps(turn())
-    assert not turn_files.is_program_running(made.root, made.turn_id)
+    assert not run.is_program_running(made.root, made.turn_id)
 
 
 KILLED_AT_THE_START = """
@@ -175,5 +175,5 @@ def test_what_a_program_is_told_and_prints_is_read_by_its_person_alone(
 
 def test_a_turn_has_a_folder_of_its_own_whatever_its_id_holds(tmp_path: Path) -> None:
     ids = ("turn", "\ud800", "\udcff", "../turn", "a\0b")
-    places = {turn_files.program_folder(tmp_path, each) for each in ids}
+    places = {run.program_folder(tmp_path, each) for each in ids}
     assert len(places) == len(ids) and len({each.parent for each in places}) == 1

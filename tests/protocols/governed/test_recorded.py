@@ -18,7 +18,7 @@ from acp_core.history.recorder import Recorder
 from acp_core.history.store import open_recording
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
-from acp_core.protocols.governed.conduct.adapters import take
+from acp_core.protocols.governed.conduct.taking import take
 from acp_core.protocols.registry import bundled
 from tests.agents.support import wait_for
 from tests.protocols.governed.acting import accept, approve_gate, dispatch

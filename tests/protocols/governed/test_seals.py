@@ -14,7 +14,7 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.read.own_writes import SEAL
-from acp_core.protocols.governed.write import dispatch, restore
+from acp_core.protocols.governed.write import restore, turns
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import acting, making, multi, states
@@ -120,7 +120,7 @@ def test_nothing_is_written_over_a_change_so_that_it_can_be_brought_back(tmp_pat
     ):
         with pytest.raises(Refused, match=r"state\.json: review the changes, then run acp gov"):
             act()
-    dispatch.note_failed_start(root, turn, "it ended", NOW)
+    turns.note_failed_start(root, turn, "it ended", NOW)
     assert "failed_start" not in (root / STATE).read_text()
     bring_back(root)
     assert (root / STATE).read_bytes() == before

@@ -10,7 +10,7 @@ import pytest
 
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import state as governed_state
-from acp_core.protocols.governed.read import gates
+from acp_core.protocols.governed.read import run
 from acp_core.protocols.governed.state import Move, Predicate, is_named
 from acp_core.protocols.governed.write import opened
 from tests.protocols.governed import making
@@ -78,9 +78,9 @@ def test_a_run_that_goes_on_has_forgotten_its_failed_gate() -> None:
 def test_an_example_in_the_table_of_requirements_is_none() -> None:
     head = "| Req # | What | Status |\n| --- | --- | --- |\n"
     name = "acceptance-matrix.md"
-    assert gates.lacks(name, f"{head}| (example) | Light | PASS |\n") == "no requirement has a row"
-    assert gates.lacks(name, f"{head}| (example) | Light | FAIL |\n| 1 | Light | PASS |\n") == ""
-    assert gates.lacks(name, f"{head}| 1 | Light | FAIL |\n") == "not passed: 1"
+    assert run.lacks(name, f"{head}| (example) | Light | PASS |\n") == "no requirement has a row"
+    assert run.lacks(name, f"{head}| (example) | Light | FAIL |\n| 1 | Light | PASS |\n") == ""
+    assert run.lacks(name, f"{head}| 1 | Light | FAIL |\n") == "not passed: 1"
 
 
 def test_who_asked_for_the_end_of_a_run_is_known_at_its_gate() -> None:
@@ -123,7 +123,7 @@ def test_a_gate_that_demands_a_file_outside_the_repository_is_not_met(tmp_path: 
     config = making.config()
     config["gates"]["planning_done"]["requires_files"] = ["../plan.md"]
     (tmp_path / "plan.md").write_text("Approved: YES\n")
-    (demanded,) = gates.predicates(tmp_path / "run", config, "planning_done", None)
+    (demanded,) = run.predicates(tmp_path / "run", config, "planning_done", None)
     assert (demanded.met, demanded.reason) == (False, "leads out of the repository")
 
 

@@ -13,10 +13,17 @@ import pytest
 from acp_core import model
 from acp_core.model.action import OutcomeState
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.write import restore
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
-from tests.protocols.governed.acting import escalate, open_folder, seen, step, synchronise, talk
+from tests.protocols.governed.acting import (
+    escalate,
+    open_folder,
+    seen,
+    set_aside,
+    step,
+    synchronise,
+    talk,
+)
 from tests.protocols.governed.multi import state as state_of
 from tests.protocols.governed.test_read import NOW
 
@@ -86,12 +93,12 @@ def test_whatever_a_note_holds_is_said_safely(tmp_path: Path, text: str, says: s
     (tmp_path / NOTE).write_text(text)
     [cause] = causes(tmp_path)
     assert says in cause.headline and "\x1b" not in cause.headline + "".join(cause.evidence)
-    assert restore.set_aside(tmp_path, NOW)
+    assert set_aside(tmp_path, NOW)
 
 
 def test_where_nothing_is_left_nothing_is_set_aside(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="left nothing unfinished"):
-        restore.set_aside(making.make_run(tmp_path), NOW)
+        set_aside(making.make_run(tmp_path), NOW)
     assert not (tmp_path / ".agentxchain/transactions").exists()
 
 
@@ -139,7 +146,7 @@ def test_an_agent_may_not_set_it_aside(tmp_path: Path, monkeypatch: pytest.Monke
     left(tmp_path)
     monkeypatch.setenv("ACP_GOVERNED_TURN", making.TURN)
     with pytest.raises(Refused, match="only a human"):
-        restore.set_aside(tmp_path, NOW)
+        set_aside(tmp_path, NOW)
     assert (tmp_path / NOTE).exists()
 
 
@@ -161,7 +168,7 @@ def test_no_barrier_is_crossed_over_it(tmp_path: Path) -> None:
     assert any("web" in each and NOTE in each for each in done.failed), done
     assert state_of(root)["status"] == "blocked:resync_failed"
     assert {state_of(root, name)["phase"] for name in ("auth", "web")} == {"planning"}
-    restore.set_aside(root / "web", multi.NOW)
+    set_aside(root / "web", multi.NOW)
     assert not synchronise(root, multi.NOW).failed
     assert {state_of(root, name)["phase"] for name in ("auth", "web")} == {"implementation"}
 

@@ -19,12 +19,13 @@ from acp_core.model.errors import Refused
 from acp_core.model.snapshot import Document, Row, Target, Tone
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.acts.common import Whole, open_whole
-from acp_core.protocols.governed.read import existing_program, gates, repository, turn_files
+from acp_core.protocols.governed.read import existing_program, repository
 from acp_core.protocols.governed.read import initiative as read_initiative
+from acp_core.protocols.governed.read import run as read_run
 from acp_core.protocols.governed.read.initiative import PlannedBarrier, Workstream
 from acp_core.protocols.governed.read.run import ActiveTurn, Objection, Pending, Run
-from acp_core.protocols.governed.rules import initiative_reconcile, results
-from acp_core.protocols.governed.rules.initiative_reconcile import CROSSED, RESYNC_FAILED, left
+from acp_core.protocols.governed.rules import initiatives, results
+from acp_core.protocols.governed.rules.initiatives import CROSSED, RESYNC_FAILED, left
 from acp_core.protocols.governed.schema import (
     Object,
     blocked_by,
@@ -39,10 +40,10 @@ from acp_core.protocols.governed.schema import (
     text,
 )
 from acp_core.protocols.governed.state import Predicate, Request, pending
-from acp_core.protocols.governed.write import accept, initiative_workstreams, trust
-from acp_core.protocols.governed.write.accept import Judged
+from acp_core.protocols.governed.write import hooks, initiative_decide, turns
 from acp_core.protocols.governed.write.initiative_opened import OpenedInitiative
 from acp_core.protocols.governed.write.opened import Opened, read_unlocked
+from acp_core.protocols.governed.write.turns import Judged
 from acp_core.protocols.kit.wording import difference, safe
 
 MOST = 50
@@ -78,7 +79,7 @@ def run_cards(folder: str, documents: Sequence[Document]) -> tuple[Card, ...]:
 def _turn_card(opened: Opened, turn: ActiveTurn, known: dict[str, Document]) -> Card | None:
     id = str(turn.raw.get("turn_id"))
     try:
-        judged = accept.judge(opened, id)
+        judged = turns.judge(opened, id)
     except (Refused, OSError):
         return None
     result = judged.result if isinstance(judged.result, dict) else {}
@@ -111,7 +112,7 @@ def _turn_card(opened: Opened, turn: ActiveTurn, known: dict[str, Document]) -> 
 
 def _program_rows(opened: Opened, turn: str) -> tuple[Row, ...]:
     """How the turn's program ended, where it failed although it staged a result."""
-    how = turn_files.how_it_ended(opened.root, turn)
+    how = read_run.how_it_ended(opened.root, turn)
     return (Row((safe(how),), tone=Tone.REVISE),) if how else ()
 
 
@@ -146,7 +147,7 @@ def _gate_asked(opened: Opened, result: Object) -> str:
 
 def _demanded(opened: Opened, gate: str, result: Object) -> tuple[Predicate, ...]:
     verification = text(obj(result, "verification"), "status", 40)
-    return gates.predicates(opened.root, opened.config, gate, verification) if gate else ()
+    return read_run.predicates(opened.root, opened.config, gate, verification) if gate else ()
 
 
 def _check_rows(judged: Judged, document: str | None) -> tuple[Row, ...]:
@@ -309,10 +310,9 @@ def _gate_card(opened: Opened, known: dict[str, Document]) -> Card | None:
         return None
     asked = _asking_line(opened, request)
     since = opened.run.pending.since if opened.run.pending else None
-    verification = gates.latest_verification(opened.run)
-    demanded = gates.predicates(opened.root, opened.config, request.gate, verification)
+    verification = read_run.latest_verification(opened.run)
+    demanded = read_run.predicates(opened.root, opened.config, request.gate, verification)
     role = text(asked, "role", 80)
-    to = f"enter {request.to}" if request.to else "complete the run"
     gate = CardSection("Gate", _predicate_rows(demanded, known))
     sections = (
         gate,
@@ -323,7 +323,7 @@ def _gate_card(opened: Opened, known: dict[str, Document]) -> Card | None:
     )
     return Card(
         f"gate:{request.kind}:{request.gate}:{request.turn}",
-        safe(f"{role or 'The run'} asks to {to} ({gate_called(request.gate)})"),
+        safe(f"{role or 'The run'} asks to {request.aim} ({gate_called(request.gate)})"),
         safe(text(asked, "summary", 2_000)),
         role,
         since,
@@ -448,8 +448,8 @@ def _barrier_card(whole: Whole) -> Card | None:
         return None
     streams = initiative.workstreams
     planned = opened.plan.barrier(pending.gate) if opened else None
-    blocking = initiative_workstreams.resync_problems(opened, planned) if opened and planned else []
-    readable = [each for each in streams if each.run and not each.run.state.reason]
+    blocking = initiative_decide.resync_problems(opened, planned) if opened and planned else []
+    readable = [each for each in streams if each.readable]
     gate = _of_each("Gate", readable, lambda run: _predicates(run, pending.phase))
     files = _of_each("Files", readable, lambda run: _files(_asking(run)))
     sections = (
@@ -521,8 +521,8 @@ def _asking(run: Run) -> Object:
 
 def _predicates(run: Run, phase: str) -> Iterator[Row]:
     """What the run's own gate demands besides the approval; it does not keep the barrier shut."""
-    for each in gates.gates(run, phase):
-        if not each.label.endswith(gates.BY_A_HUMAN):
+    for each in read_run.gates_of_run(run, phase):
+        if not each.label.endswith(read_run.BY_A_HUMAN):
             tone = Tone.PASS if each.met else Tone.REVISE
             reason = "" if each.met else each.evidence
             yield Row((each.label, reason), checked=each.met, tone=tone)
@@ -553,9 +553,9 @@ def _failure_card(opened: OpenedInitiative) -> Card | None:
     status = opened.initiative.status
     if status not in (RESYNC_FAILED, CROSSED):
         return None
-    barrier = initiative_workstreams.owed_barrier(opened)
-    found = initiative_workstreams.resync_problems(opened, barrier) if barrier else []
-    mendable = initiative_workstreams.mendable(opened)
+    barrier = initiative_decide.owed_barrier(opened)
+    found = initiative_decide.resync_problems(opened, barrier) if barrier else []
+    mendable = initiative_decide.mendable(opened)
     at = gate_called(barrier.name) if barrier else "the barrier"
     title = f"{at} is approved, but no workstream crossed it"
     if status == CROSSED:
@@ -586,7 +586,7 @@ def _failure_card(opened: OpenedInitiative) -> Card | None:
     )
 
 
-def _problem(found: initiative_reconcile.ResyncProblem) -> Row:
+def _problem(found: initiatives.ResyncProblem) -> Row:
     cells = tuple(filter(None, (safe(found.workstream), safe(found.reason))))
     return Row(cells, checked=False, tone=Tone.REVISE)
 
@@ -610,14 +610,14 @@ def _hooks_card(opened: OpenedInitiative) -> Card | None:
     """Scripts that the configuration names, and nobody let run as they stand."""
     root = opened.root
     paths = tuple(dict.fromkeys(each.path for each in opened.plan.hooks))
-    if all(trust.is_script_trusted(root, each) for each in paths):
+    if all(hooks.is_script_trusted(root, each) for each in paths):
         return None
     rows: list[Row] = []
     changes: list[Change] = []
     for hook in opened.plan.hooks:
-        seen, path = trust.script_digest(root, hook.path), safe(hook.path)
+        seen, path = hooks.script_digest(root, hook.path), safe(hook.path)
         said = f"sha256 {seen[:16]}" if seen else "is missing"
-        trusted = trust.is_script_trusted(root, hook.path)
+        trusted = hooks.is_script_trusted(root, hook.path)
         note = "already allowed" if trusted else ""
         target = Target(change=path) if seen else Target()
         rows.append(Row((safe(hook.name), path, said, note), target=target))

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from acp_core.agents import program
-from acp_core.files.transaction import Write
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.format import sentence_case
 from acp_core.model.text import clean_line
@@ -29,17 +29,18 @@ from acp_core.protocols.governed.read import existing_program, own_writes
 from acp_core.protocols.governed.read.existing_program import NAME
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, read_initiative
 from acp_core.protocols.governed.schema import APPROVE_GATE, Object, obj
-from acp_core.protocols.governed.state import Move
 from acp_core.protocols.governed.write import opened as write_opened
-from acp_core.protocols.governed.write.initiative_decide import StepOutcome
+from acp_core.protocols.governed.write.hooks import carry_out
+from acp_core.protocols.governed.write.initiative_decide import StepOutcome, carry_out_in_initiative
 from acp_core.protocols.governed.write.initiative_opened import (
+    InitiativePlan,
     OpenedInitiative,
-    Prepared,
     open_initiative,
     permitted_initiative,
 )
 from acp_core.protocols.governed.write.opened import (
     Opened,
+    RunPlan,
     permitted,
     read_unlocked,
     refuse_agents,
@@ -52,9 +53,6 @@ from acp_core.protocols.kit.wording import safe
 if TYPE_CHECKING:
     from acp_core.model.action import Action
 
-Planned = tuple[Move | None, Sequence[Write]]
-"""What an act writes: the run's next state and lines, and other files."""
-
 
 class Done(NamedTuple):
     """How an act ended: a sentence, the run's state after it, and more for programs."""
@@ -64,26 +62,6 @@ class Done(NamedTuple):
     data: Mapping[str, object] = {}
 
 
-class Steps(NamedTuple):
-    """How an act of a run is carried out; each may raise `Refused` and OSError.
-
-    Attributes:
-        plan: what it would write, of the run as it is then.
-        describe: the sentence of its preview, and its warnings.
-        perform: does it, under the lock.
-        words: what the existing program is told so that it does it; nothing where it cannot.
-        human: whether an agent at work is refused it.
-        data: what its preview tells programs besides.
-    """
-
-    plan: Callable[[Opened, Values], Planned]
-    describe: Callable[[Opened, Values], tuple[str, tuple[str, ...]]]
-    perform: Callable[[Values], Done]
-    words: Callable[[Opened, Values], list[str]] = lambda opened, values: []
-    human: bool = True
-    data: Callable[[Opened, Values], Mapping[str, object]] = lambda opened, values: {}
-
-
 def open_run(context: Context) -> Opened:
     """The run that an act is bound to; read where nobody did.
 
@@ -91,6 +69,15 @@ def open_run(context: Context) -> Opened:
         Refused: there is no run, its files cannot be read, or a command was interrupted.
     """
     return context if isinstance(context, Opened) else read_unlocked(context.key)
+
+
+def is_possible(plan: Callable[[], object]) -> bool:
+    """Whether a plan can be made now."""
+    try:
+        plan()
+    except (Refused, OSError):
+        return False
+    return True
 
 
 class Otherwise(TypedDict, total=False):
@@ -119,64 +106,70 @@ def bound_now(
 
 
 def of_run(
-    spec: ActionSpec, opened: Opened, steps: Steps, **otherwise: Unpack[Otherwise]
+    spec: ActionSpec,
+    opened: Opened,
+    plan: Callable[[Opened, Values], RunPlan],
+    perform: Callable[[Values], Done] | None = None,
+    *,
+    human: bool = True,
+    **otherwise: Unpack[Otherwise],
 ) -> Action:
     """An act of a run, as it can be done now.
 
     Args:
         spec: its description.
         opened: the run as it was looked at.
-        steps: how it is carried out.
+        plan: what it does, of the run as it is then.
+        perform: does it, where more is to be done than is planned.
+        human: whether an agent at work is refused it.
         otherwise: what is otherwise than in the description now.
     """
-    root = opened.root
-    act = _base(spec)
+    root, act = opened.root, _base(spec)
+
+    def looked_at(values: Values) -> tuple[Opened, RunPlan]:
+        if human:
+            refuse_agents()
+        fresh = permitted(read_unlocked(root, act), act, **_narrower(values))
+        return fresh, plan(fresh, values)
 
     def preview(values: Values) -> Preview:
-        fresh = _fresh(root, steps, act, values)
-        said, warnings = steps.describe(fresh, values)
-        words = words_for(fresh, values, steps)
-        if words:
-            return handed_preview(spec, fresh.key, said, words, (*warnings, *_lost(values)))
-        move, writes = steps.plan(fresh, values)
-        more = run_summary(move.state) if move else {}
-        data = facts(spec, fresh.key, dry_run=True, **(more | dict(steps.data(fresh, values))))
-        changes = write_opened.changes_of_move(fresh, move, writes)
-        return Preview(safe(said), changes, (), tuple(map(safe, warnings)), data=data)
+        fresh, made = looked_at(values)
+        if made.words:
+            warnings = (*made.warnings, *_lost(values))
+            return handed_preview(spec, fresh.key, made.sentence, made.words, warnings)
+        if made.refusal:
+            raise made.refusal
+        more = run_summary(made.move.state) if made.move else {}
+        data = facts(spec, fresh.key, dry_run=True, **(more | dict(made.before)))
+        changes = write_opened.changes_of_move(fresh, made.move, made.writes)
+        return Preview(safe(made.sentence), changes, (), tuple(map(safe, made.warnings)), data=data)
 
-    def perform(values: Values) -> Outcome:
-        fresh = _fresh(root, steps, act, values)
-        words = words_for(fresh, values, steps)
-        if words:
-            return hand_over(spec, root, words)
-        sentence, state, data = steps.perform(values)
-        return done(spec, fresh.key, sentence, **(run_summary(state) if state else {}), **data)
+    def carried_out(values: Values) -> Done:
+        made = carry_out(
+            root, act, lambda held: plan(held, values), human=human, **_narrower(values)
+        )
+        return Done(made.done, made.move.state if made.move else None, made.after)
 
-    return bound_now(spec, opened, preview, perform, **otherwise)
+    def performed(values: Values) -> Outcome:
+        if existing_program.program(opened.run) is not None:
+            _, made = looked_at(values)
+            if made.words:
+                return hand_over(spec, root, made.words)
+        sentence, state, data = (perform or carried_out)(values)
+        return done(spec, opened.key, sentence, **(run_summary(state) if state else {}), **data)
+
+    return bound_now(spec, opened, preview, performed, **otherwise)
 
 
-def _fresh(root: Any, steps: Steps, act: str, values: Values) -> Opened:
-    """The run as it is now.
-
-    Raises:
-        Refused: an agent at work may not do the act, or something stands in its way.
-    """
-    if steps.human:
-        refuse_agents()
+def _narrower(values: Values) -> dict[str, Any]:
+    """Whose turn it is about, and what a human takes as it is: obstacles depend on both."""
     role, excluded = getattr(values, "role", "") or "", getattr(values, "exclude", ())
-    return permitted(read_unlocked(root, act), act, role=role, excluded=excluded)
+    return {"role": role, "excluded": excluded}
 
 
 def _base(spec: ActionSpec) -> str:
     """The name by which obstacles know an act: of a narrower one that of the wider."""
     return APPROVE_GATE if spec.name.startswith("approve_") else spec.name
-
-
-def words_for(opened: Opened, values: Values, steps: Steps) -> list[str]:
-    """What the existing program is told, where it made the run; nothing where acp acts itself."""
-    if existing_program.program(opened.run) is None:
-        return []
-    return steps.words(opened, values)
 
 
 def _lost(values: Values) -> tuple[str, ...]:
@@ -331,50 +324,49 @@ def whole(context: Context) -> Whole:
     return context if isinstance(context, Whole) else open_whole(Path(context.key))
 
 
-class InitiativeSteps(NamedTuple):
-    """How an act is carried out: ``prepare`` makes its writes, ``perform`` does it under the locks.
-
-    Both may raise `Refused` and OSError. ``crosses``: where it fails nothing of it was done.
-    """
-
-    prepare: Callable[[OpenedInitiative, Values], Prepared]
-    perform: Callable[[Values], StepOutcome]
-    human: bool = True
-    crosses: bool = False
-
-
 def of_initiative(
-    spec: ActionSpec, context: Whole, steps: InitiativeSteps, **otherwise: Unpack[Otherwise]
+    spec: ActionSpec,
+    context: Whole,
+    plan: Callable[[OpenedInitiative, Values], InitiativePlan],
+    *,
+    human: bool = True,
+    crosses: bool = False,
+    **otherwise: Unpack[Otherwise],
 ) -> Action:
     """An act of an initiative, as it can be done now.
 
     Args:
         spec: its description.
         context: the initiative.
-        steps: how it is carried out.
+        plan: what it does, of the initiative as it is then.
+        human: whether an agent at work is refused it.
+        crosses: where it fails nothing of it was done.
         otherwise: what is otherwise than in the description now.
     """
     root, said = context.root, otherwise.get("sentence") or spec.sentence
 
     def preview(values: Values) -> Preview:
-        if steps.human:
+        if human:
             refuse_agents()
         left = own_writes.interrupted(root, own_writes.COORDINATOR_HOME)
         if left is not None:
             data = facts(spec, context.key, dry_run=True, would=[f"finish {left.what}"])
             return Preview(safe(f"First, finish the interrupted write: {left.what}. Then: {said}"),
                            data=data)  # fmt: skip
-        return preview_of(spec, root, steps.prepare(permitted_initiative(root, spec.name), values))
+        return preview_of(spec, root, plan(permitted_initiative(root, spec.name), values))
 
     def perform(values: Values) -> Outcome:
-        if steps.human:
+        if human:
             refuse_agents()
-        return ended(spec, root, steps.perform(values), crosses=steps.crosses)
+        outcome = carry_out_in_initiative(
+            root, spec.name, lambda held: plan(held, values), utc_now(), crosses=crosses
+        )
+        return ended(spec, root, outcome, crosses=crosses)
 
     return bound_now(spec, context, preview, perform, **otherwise)
 
 
-def preview_of(spec: ActionSpec, root: Path, prepared: Prepared) -> Preview:
+def preview_of(spec: ActionSpec, root: Path, prepared: InitiativePlan) -> Preview:
     """What an act would do."""
     changes = write_opened.changes_of_writes(root, prepared.writes)
     data = facts(spec, str(root), dry_run=True, would=prepared.preview)

@@ -19,13 +19,13 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.acts import table
 from acp_core.protocols.governed.acts.common import (
-    InitiativeSteps,
     Whole,
     decider,
     done,
     ended,
     facts,
     handed,
+    is_possible,
     of_initiative,
     preview_of,
     whole,
@@ -37,27 +37,21 @@ from acp_core.protocols.governed.read import own_writes
 from acp_core.protocols.governed.read.initiative import (
     Initiative,
     Plan,
-    Workstream,
     read_initiative,
     read_plan,
 )
-from acp_core.protocols.governed.rules import guard, initiative_reconcile, initiatives
-from acp_core.protocols.governed.rules.initiative_reconcile import (
-    REACHED,
-    RESYNC_FAILED,
-    failure,
-    left,
-)
+from acp_core.protocols.governed.rules import guard, initiatives
+from acp_core.protocols.governed.rules.initiatives import REACHED, RESYNC_FAILED, failure, left
 from acp_core.protocols.governed.schema import MULTI_CONFIG, Object, objects
-from acp_core.protocols.governed.write import (
-    initiative_decide,
-    initiative_init,
-    initiative_workstreams,
-    trust,
-)
+from acp_core.protocols.governed.write import hooks as write_hooks
+from acp_core.protocols.governed.write import init, initiative_decide
 from acp_core.protocols.governed.write.init import agents_of
 from acp_core.protocols.governed.write.initiative_decide import Decision, StepOutcome
-from acp_core.protocols.governed.write.initiative_opened import STATE, OpenedInitiative
+from acp_core.protocols.governed.write.initiative_opened import (
+    STATE,
+    InitiativePlan,
+    OpenedInitiative,
+)
 from acp_core.protocols.governed.write.opened import json_document, refuse_agents, who
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import perform
@@ -77,7 +71,7 @@ def starting(context: Context, now: datetime) -> Action:
     def preview(values: Values) -> Preview:
         refuse_agents()
         config, plan = _configuration(root, values)
-        initiative = initiative_init.prepare(root, agents_of(values.agents), plan)
+        initiative = init.prepare(root, agents_of(values.agents), plan)
         steps = tuple(Change(safe(done), "start") for done in initiative.messages)
         warnings = tuple(map(safe, initiative.warnings))
         data = facts(
@@ -90,10 +84,10 @@ def starting(context: Context, now: datetime) -> Action:
         refuse_agents()
         by, agents = who(values.by), agents_of(values.agents)
         config, plan = _configuration(root, values)
-        initiative = initiative_init.prepare(root, agents, plan)
+        initiative = init.prepare(root, agents, plan)
         if config is not None:
-            initiative_init.write_configuration(root, config)
-        done = initiative_init.create(root, by, utc_now(), agents)
+            init.write_configuration(root, config)
+        done = init.create(initiative, by, utc_now(), agents)
         data = facts(spec, opened.key, steps=done)
         notes, warnings = map(safe, initiative.messages), map(safe, initiative.warnings)
         said = Preview(
@@ -107,18 +101,11 @@ def starting(context: Context, now: datetime) -> Action:
 
 
 def _can_start(opened: Whole) -> bool:
+    """Whether it is configured and was not begun."""
     begun = (opened.root / STATE).exists()
-    if (
-        not opened.its_own
-        or begun
-        or own_writes.interrupted(opened.root, own_writes.COORDINATOR_HOME)
-    ):
-        return False
-    try:
-        read_plan(opened.root)
-    except (Refused, OSError):
-        return False
-    return True
+    left = own_writes.interrupted(opened.root, own_writes.COORDINATOR_HOME)
+    new = opened.its_own and not begun and not left
+    return new and is_possible(lambda: read_plan(opened.root))
 
 
 def _configuration(root: Path, values: Values) -> tuple[Object | None, Plan | None]:
@@ -128,9 +115,9 @@ def _configuration(root: Path, values: Values) -> tuple[Object | None, Plan | No
         Refused: it is not sound, or there is one already.
     """
     if values.repositories:
-        barriers = values.barriers or initiative_init.DEFAULT_BARRIERS
-        wish = initiative_init.InitiativeWish(values.repositories, barriers, values.description)
-        return initiative_init.planned_initiative(root, wish)
+        barriers = values.barriers or init.DEFAULT_BARRIERS
+        wish = init.InitiativeWish(values.repositories, barriers, values.description)
+        return init.planned_initiative(root, wish)
     if values.barriers or values.description:
         raise Refused("--barrier and --description need a new configuration (--repo)")
     return None, None
@@ -149,13 +136,12 @@ def coordination(context: Context, now: datetime) -> Action:
     opened = whole(context)
     if not opened.its_own:
         return handed(table.COORDINATION, opened, ("multi", "step"))
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_step(fresh, utc_now()),
-        lambda values: initiative_decide.step(opened.root, utc_now()),
-        human=False,
-    )
     offered = opened.opened is not None and opened.initiative.status != "completed"
-    return of_initiative(table.COORDINATION, opened, steps, offered=offered)
+    return of_initiative(
+        table.COORDINATION, opened,
+        lambda fresh, values: initiative_decide.plan_step(fresh, utc_now()),
+        human=False, offered=offered,
+    )  # fmt: skip
 
 
 def _gates(opened: Whole) -> list[str]:
@@ -182,15 +168,11 @@ def approval(context: Context, now: datetime) -> Action:
         waits = bool(opened.initiative.pending)
         return handed(table.BARRIER_APPROVAL, opened, ("multi", "approve-gate"), asked=waits)
     gates = _gates(opened)
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_approval(
-            fresh, _decision(values), utc_now()
-        ),
-        lambda values: initiative_decide.approve(opened.root, _decision(values), utc_now()),
-    )
     first = gates[0] if gates else "a cross-repo gate"
     return of_initiative(
-        table.BARRIER_APPROVAL, opened, steps,
+        table.BARRIER_APPROVAL, opened,
+        lambda fresh, values: initiative_decide.plan_approval(fresh, _decision(values), utc_now()),
+        crosses=True,
         narrowed={"barrier": _barrier(gates)},
         label=f"Approve {first}",
         sentence=f"Open the cross-repo gate {first}: all workstreams cross it at once.",
@@ -203,30 +185,18 @@ def rejection(context: Context, now: datetime) -> Action:
     opened = whole(context)
     gates = _gates(opened)
 
-    def names(values: Values) -> list[str]:
-        return [each for each in values.workstream if each != _ALL]
+    def plan(fresh: OpenedInitiative, values: Values) -> InitiativePlan:
+        names = [each for each in values.workstream if each != _ALL]
+        return initiative_decide.plan_rejection(fresh, _decision(values), names, utc_now())
 
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_rejection(
-            fresh, _decision(values), names(values), utc_now()
-        ),
-        lambda values: initiative_decide.reject(
-            opened.root, _decision(values), names(values), utc_now()
-        ),
-    )
     first = gates[0] if gates else "a cross-repo gate"
     return of_initiative(
-        table.BARRIER_REJECTION, opened, steps,
+        table.BARRIER_REJECTION, opened, plan,
         narrowed={"barrier": _barrier(gates)},
         label=f"Reject {first}",
         sentence=f"Send workstreams from {first} back to work in their phase.",
-        offered=bool(gates) and all(map(_is_readable, opened.initiative.workstreams)),
+        offered=bool(gates) and all(each.readable for each in opened.initiative.workstreams),
     )  # fmt: skip
-
-
-def _is_readable(stream: Workstream) -> bool:
-    """Whether a workstream can be sent back to work."""
-    return stream.run is not None and not stream.run.state.reason
 
 
 def resyncing(context: Context, now: datetime) -> Action:
@@ -234,36 +204,31 @@ def resyncing(context: Context, now: datetime) -> Action:
     opened = whole(context)
     if not opened.its_own:
         return handed(table.RESYNC, opened, ("multi", "resync"))
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_decide.prepare_resync(fresh, utc_now()),
-        lambda values: initiative_decide.synchronise(opened.root, utc_now()),
-        crosses=True,
-    )
     needed = opened.opened is not None and _needs_resync(opened.opened)
-    return of_initiative(table.RESYNC, opened, steps, offered=needed)
+    return of_initiative(
+        table.RESYNC, opened,
+        lambda fresh, values: initiative_decide.plan_resync(fresh, utc_now()),
+        crosses=True, offered=needed,
+    )  # fmt: skip
 
 
 def _needs_resync(opened: OpenedInitiative) -> bool:
     left = own_writes.interrupted(opened.root, own_writes.COORDINATOR_HOME)
     failed = opened.initiative.status == RESYNC_FAILED
-    return left is not None or failed or initiative_workstreams.owed_barrier(opened) is not None
+    return left is not None or failed or initiative_decide.owed_barrier(opened) is not None
 
 
 def mending(context: Context, now: datetime) -> Action:
     """Make a workstream's lost state again; offered where one is lost."""
     opened = whole(context)
-    names = initiative_workstreams.mendable(opened.opened) if opened.opened else []
+    names = initiative_decide.mendable(opened.opened) if opened.opened else []
     choice = {"choices": tuple(names), "default": names[0], "required": False} if names else {}
-    steps = InitiativeSteps(
-        lambda fresh, values: initiative_workstreams.prepare_mending(
-            fresh, values.workstream, who(values.by), utc_now()
-        ),
-        lambda values: initiative_decide.mend_workstream(
-            opened.root, values.workstream, who(values.by), utc_now()
-        ),
-    )
+
+    def plan(fresh: OpenedInitiative, values: Values) -> InitiativePlan:
+        return initiative_decide.plan_mending(fresh, values.workstream, who(values.by), utc_now())
+
     return of_initiative(
-        table.MENDING, opened, steps,
+        table.MENDING, opened, plan,
         narrowed={"workstream": choice},
         label=f"Repair {names[0]}" if names else "", offered=bool(names),
     )  # fmt: skip
@@ -276,9 +241,7 @@ def mending_state(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         refuse_agents()
-        return preview_of(
-            spec, root, initiative_decide.prepare_state(root, who(values.by), utc_now())
-        )
+        return preview_of(spec, root, initiative_decide.plan_state(root, who(values.by), utc_now()))
 
     def perform(values: Values) -> Outcome:
         refuse_agents()
@@ -300,25 +263,25 @@ def trusting(context: Context, now: datetime) -> Action:
             Change(safe(hook.path), "start", safe(f"{hook.name}: {_digest(root, hook.path)}"))
             for hook in hooks
         )
-        scripts = {hook.path: trust.script_digest(root, hook.path) for hook in hooks}
+        scripts = {hook.path: write_hooks.script_digest(root, hook.path) for hook in hooks}
         data = facts(spec, opened.key, dry_run=True, scripts=scripts)
         return Preview("Allow these scripts in their present form.", changes, data=data)
 
     def perform(values: Values) -> Outcome:
         refuse_agents()
         paths = tuple(hook.path for hook in read_plan(root).hooks)
-        found = trust.trust_scripts(root, paths)
-        scripts = {path: trust.script_digest(root, path) for path in paths}
+        found = write_hooks.trust_scripts(root, paths)
+        scripts = {path: write_hooks.script_digest(root, path) for path in paths}
         said = f"{len(found)} of {len(scripts)} scripts are allowed."
         return done(spec, opened.key, said, scripts=scripts, trusted=found)
 
     hooks = opened.opened.plan.hooks if opened.opened else ()
-    unknown = any(not trust.is_script_trusted(root, each.path) for each in hooks)
+    unknown = any(not write_hooks.is_script_trusted(root, each.path) for each in hooks)
     return bound(spec, opened, preview, perform, offered=unknown)
 
 
 def _digest(root: Path, path: str) -> str:
-    seen = trust.script_digest(root, path)
+    seen = write_hooks.script_digest(root, path)
     return f"sha256 {seen[:16]}" if seen else "is missing"
 
 
@@ -350,7 +313,7 @@ def trust_hooks(values: Values) -> int:
     refuse_agents()
     root = Path(os.path.abspath(values.folder))
     hooks = read_plan(root).hooks
-    scripts = {hook.path: trust.script_digest(root, hook.path) for hook in hooks}
+    scripts = {hook.path: write_hooks.script_digest(root, hook.path) for hook in hooks}
     if not values.json:
         for hook in hooks:
             say(f"{hook.name}: {hook.path} {scripts[hook.path][:12] or 'is not there'}")
@@ -395,9 +358,7 @@ def described(initiative: Initiative) -> Object:
             }
             for stream in initiative.workstreams
         },
-        "resync_failures": [
-            each._asdict() for each in initiative_reconcile.resync_failures(initiative)
-        ]
+        "resync_failures": [each._asdict() for each in initiatives.resync_failures(initiative)]
         if blocked
         else [],
         "interrupted": left.what if left else None,
@@ -435,7 +396,7 @@ def lines(initiative: Initiative) -> Iterator[str]:
         word = barrier.status + (f"; missing: {missing}" if missing else "")
         yield f"  barrier {barrier.name} (ends {barrier.phase}): {word}"
     if initiative.status == RESYNC_FAILED:
-        for problem in initiative_reconcile.resync_failures(initiative):
+        for problem in initiatives.resync_failures(initiative):
             yield f"  resync failed: {problem.workstream} {problem.reason}"
         yield "fix this, then run: acp governed coordinator resync"
     elif initiative.pending:

@@ -10,7 +10,7 @@ from acp_core.model.action_field import PRESETS
 from acp_core.model.action_spec import ActionSpec, Exits, Field, Intent, Kind, Moved, QuerySpec
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import MARKS
-from acp_core.protocols.governed.write.initiative_init import DEFAULT_BARRIERS
+from acp_core.protocols.governed.write.init import DEFAULT_BARRIERS
 from acp_core.protocols.kit import command_line
 from acp_core.protocols.kit.command import Commands
 
@@ -44,7 +44,7 @@ CREATION = ActionSpec(
     "New governed run",
     "Start a governed run: agents work in phases, and you open the gates between them. With "
     "repositories, configure an initiative over them.",
-    "acp_core.protocols.governed.acts.creating:creation",
+    "acp_core.protocols.governed.acts.upkeep:creation",
     (
         Field("name", "Name", "The project's name [default: the folder's name]."),
         Field("objective", "Goal", "The goal of the run.", Kind.LINES, flag="--goal"),
@@ -96,7 +96,7 @@ STEPPING = ActionSpec(
         (130, "interrupted"),
     ),
     place=RUN,
-    run="acp_core.protocols.governed.acts.stepping:run",
+    run="acp_core.protocols.governed.acts.turns:run_step",
 )  # fmt: skip
 
 STOPPING = ActionSpec(
@@ -173,7 +173,7 @@ TURN_REJECTION = ActionSpec(
     schema.REJECT,
     "Reject the turn",
     "Send the turn back with the reason; after the last attempt the run blocks.",
-    "acp_core.protocols.governed.acts.turns:rejection",
+    "acp_core.protocols.governed.acts.turns:turn_rejection",
     (
         TURN,
         Field("reason", "What is wrong", "Describe what is wrong, for the agent.", Kind.LINES,
@@ -192,7 +192,7 @@ GATE_APPROVAL = ActionSpec(
     schema.APPROVE_GATE,
     "Approve the gate",
     "Approve the pending gate, to the next phase or to completion. Only a human can.",
-    "acp_core.protocols.governed.acts.deciding:approval",
+    "acp_core.protocols.governed.acts.turns:approval",
     (
         COMMENT._replace(help="Comment to record with the approval."),
         BY,
@@ -208,7 +208,7 @@ GATE_APPROVAL = ActionSpec(
 TRANSITION = GATE_APPROVAL._replace(
     name="approve_transition",
     sentence="Approve only a gate to the next phase.",
-    bind="acp_core.protocols.governed.acts.deciding:transition",
+    bind="acp_core.protocols.governed.acts.turns:transition",
     command="governed approve-transition",
     examples=('acp governed approve-transition --comment "Agreed"',),
 )
@@ -216,7 +216,7 @@ TRANSITION = GATE_APPROVAL._replace(
 COMPLETION = GATE_APPROVAL._replace(
     name="approve_completion",
     sentence="Approve only the last gate, which completes the run.",
-    bind="acp_core.protocols.governed.acts.deciding:completion",
+    bind="acp_core.protocols.governed.acts.turns:completion",
     command="governed approve-completion",
     examples=('acp governed approve-completion --comment "Ship it"',),
 )
@@ -225,7 +225,7 @@ GATE_REJECTION = ActionSpec(
     schema.REJECT_GATE,
     "Reject the gate",
     "Reject the pending gate and send the phase back to work; the next agent reads what is missing.",
-    "acp_core.protocols.governed.acts.deciding:rejection",
+    "acp_core.protocols.governed.acts.turns:gate_rejection",
     (
         Field("comment", "What is missing", "Describe what is missing, for the next agent.",
               Kind.LINES, metavar="TEXT", needed=True),
@@ -244,7 +244,7 @@ ESCALATION = ActionSpec(
     schema.ESCALATE,
     "Stop the run",
     "Block the run until a human has resolved the reason.",
-    "acp_core.protocols.governed.acts.deciding:escalation",
+    "acp_core.protocols.governed.acts.turns:escalation",
     (
         command_line.REASON._replace(kind=Kind.TEXT, help="The reason, in a few words."),
         Field("detail", "Detail", "Details about the reason.", Kind.LINES, flag="--comment"),
@@ -263,7 +263,7 @@ UNBLOCKING = ActionSpec(
     schema.UNBLOCK,
     "Unblock the run",
     "Unblock a blocked run after you have resolved the reason.",
-    "acp_core.protocols.governed.acts.deciding:unblocking",
+    "acp_core.protocols.governed.acts.turns:unblocking",
     (
         COMMENT._replace(title="How it was resolved", help="Describe how you resolved it; recorded."),
         Field("drop_turn", "Abandon the turn", "Abandon the turn; the next step assigns a new one.",
@@ -283,7 +283,7 @@ OBJECTION = ActionSpec(
     schema.OBJECTION,
     "Resolve an objection",
     "Acknowledge, resolve or escalate an objection.",
-    "acp_core.protocols.governed.acts.deciding:objection",
+    "acp_core.protocols.governed.acts.turns:objection",
     (
         Field("objection", "Objection", "Name the objection by its id.", Kind.CHOICE, required=True,
               metavar="OBJ-NNN", aliases=("--id",)),
@@ -305,7 +305,7 @@ TALKING = ActionSpec(
     schema.LEAVE_MESSAGE,
     "Write to TALK.md",
     "Leave a message in TALK.md for the agents and humans of this run.",
-    "acp_core.protocols.governed.acts.deciding:talking",
+    "acp_core.protocols.governed.acts.turns:talking",
     (
         Field("text", "Words", "The message; the next agents read it.", Kind.LINES, required=True,
               aliases=("--words",)),

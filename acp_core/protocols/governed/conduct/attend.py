@@ -14,9 +14,9 @@ from acp_core.agents import background
 from acp_core.agents.background import Ready
 from acp_core.agents.processes import myself
 from acp_core.model.errors import Refused
-from acp_core.protocols.governed.conduct.adapters import take
-from acp_core.protocols.governed.write import dispatch
-from acp_core.protocols.governed.write.dispatch import note_failed_start
+from acp_core.protocols.governed.conduct.taking import take
+from acp_core.protocols.governed.write import turns
+from acp_core.protocols.governed.write.turns import note_failed_start
 
 
 def main(arguments: list[str]) -> int:
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     root, turn = arguments
 
     def work(ready: Ready) -> int:
-        dispatch.note_program(Path(root), turn, myself())  # until its program is noted
+        turns.note_program(Path(root), turn, myself())  # until its program is noted
         ready()
         try:
             return 0 if take(root, turn).staged else 1

@@ -33,10 +33,10 @@ from acp_core.files.reading import stamp
 from acp_core.model.text import clean_line
 from acp_core.person import settings
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.conduct.task import TakenTurn, Task
 from acp_core.protocols.governed.schema import AUTHORITATIVE, REVIEW_ONLY, Runtime, obj, text
 from acp_core.protocols.governed.state import OPERATION_MARK
-from acp_core.protocols.governed.write import dispatch
+from acp_core.protocols.governed.write import turns as write_turns
+from acp_core.protocols.governed.write.turns import TakenTurn, Task
 from acp_core.protocols.kit.tools import tools_in
 
 _GRACE = 5.0  # seconds between asking a program to end and making it
@@ -135,7 +135,7 @@ def take_with_program(task: Task) -> TakenTurn:
         atomic.private_folder(task.own)
         ready = command(task)
         _refuse_unbound(task, ready)
-        err, out = dispatch.fresh_program_logs(task.root, task.turn_id)
+        err, out = write_turns.fresh_program_logs(task.root, task.turn_id)
         child = agents_program.start_program(mark_command(ready, os.fspath(task.own)), out, err)
     except SpawnError as error:
         return TakenTurn(False, clean_line(str(error), 300))
@@ -143,7 +143,7 @@ def take_with_program(task: Task) -> TakenTurn:
         return TakenTurn(False, clean_line(f"{error.filename}: {error.strerror}", 300))
     attempt = Attempt(child, _GRACE)
     try:
-        dispatch.note_program(task.root, task.turn_id, child.identity)
+        write_turns.note_program(task.root, task.turn_id, child.identity)
         ended = attempt.wait(task.seconds_left())
     except BaseException:
         attempt.stop("the turn is no longer active")
@@ -268,7 +268,7 @@ class RoleTurn(Assignment):
     def _note_myself(self) -> None:
         self._noted = 0
         with contextlib.suppress(OSError):
-            dispatch.note_program(self._task.root, self._task.turn_id, myself())
+            write_turns.note_program(self._task.root, self._task.turn_id, myself())
 
     def held(self, why: str) -> None:
         """Say it where the turn is waited for; until then this process is the one that takes it."""
@@ -290,7 +290,7 @@ class RoleTurn(Assignment):
         if run.process.pid == self._noted:
             return ""
         try:
-            dispatch.note_program(self._task.root, self._task.turn_id, run.process)
+            write_turns.note_program(self._task.root, self._task.turn_id, run.process)
         except OSError as error:  # then another account could take the turn as well
             return f"its process cannot be noted: {error.strerror or error}"
         self._noted = run.process.pid

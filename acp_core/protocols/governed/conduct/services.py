@@ -21,10 +21,10 @@ from acp_core.files import atomic
 from acp_core.files.secrets import mask
 from acp_core.model.errors import NetworkError
 from acp_core.model.text import clean_line
-from acp_core.protocols.governed.conduct.task import TakenTurn, Task
-from acp_core.protocols.governed.read import trust
+from acp_core.protocols.governed.read import run
 from acp_core.protocols.governed.schema import Object, Runtime, items, number, obj
-from acp_core.protocols.governed.write import dispatch
+from acp_core.protocols.governed.write import turns
+from acp_core.protocols.governed.write.turns import TakenTurn, Task
 
 PATIENCE = 900.0  # seconds that a service may take, where the turn's deadline is later
 LARGEST = 16 << 20  # bytes of an answer
@@ -68,7 +68,7 @@ def take_with_service(task: Task) -> TakenTurn:
     try:
         me = identify(os.getpid())
         if me is not None:
-            dispatch.note_program(task.root, task.turn_id, me)
+            turns.note_program(task.root, task.turn_id, me)
         answer = ask(request(task), task.seconds_left(), task.runtime)
         result = result_in(answer)
         atomic.shared_folder(task.staged.parent)
@@ -79,7 +79,7 @@ def take_with_service(task: Task) -> TakenTurn:
     except OSError as error:
         return TakenTurn(False, clean_line(f"{error.filename or 'staging'}: {error.strerror}", 300))
     finally:
-        dispatch.forget_program(task.root, task.turn_id)
+        turns.forget_program(task.root, task.turn_id)
     return TakenTurn(True)
 
 
@@ -125,7 +125,7 @@ def request(task: Task) -> urllib.request.Request:
     """
     runtime = task.runtime
     where, service = address(runtime), _service(runtime)
-    if runtime.base_url and not trust.is_trusted(task.root):
+    if runtime.base_url and not run.is_trusted(task.root):
         raise ServiceError(
             f"{where} is not allowed yet: review and allow it with `acp governed trust`"
         )

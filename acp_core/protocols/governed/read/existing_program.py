@@ -44,7 +44,7 @@ def is_there() -> bool:
 
 
 def words(run: Run, verb: str, *, turn: str = "", role: str = "", reason: str = "") -> list[str]:
-    """What the program is told so that it does what acp calls ``verb``; [] where it cannot.
+    """What the program is told so that it does what acp calls ``verb``; [] where acp does it itself.
 
     Args:
         run: the run.
@@ -53,23 +53,20 @@ def words(run: Run, verb: str, *, turn: str = "", role: str = "", reason: str = 
         role: who takes the next turn.
         reason: why a turn is rejected, or a run stopped.
     """
+    if program(run) is None:
+        return []
     several = len(objects(run.state.value.get("active_turns"))) > 1
     named = ["--turn", turn] if turn and several else []
     options = ["--reason", reason] if reason else []
-    if verb == "step":
-        return ["resume", *(["--role", role] if role else [])]
-    if verb in ("approve-transition", "approve-completion"):
-        return [verb]
-    if verb == "accept-turn":
-        return [verb, *named]
-    if verb == "reject-turn":
-        return [verb, *named, *options]
-    if verb == "escalate":
-        return [verb, *options]
     if verb == "unblock":
         id = escalation(run.root)
         return ["unblock", id] if id else ["resume"]
-    return []
+    return {
+        "step": ["resume", *(["--role", role] if role else [])],
+        "accept-turn": [verb, *named],
+        "reject-turn": [verb, *named, *options],
+        "escalate": [verb, *options],
+    }.get(verb, [verb])
 
 
 def escalation(root: Path) -> str:

@@ -60,6 +60,11 @@ class Workstream(NamedTuple):
     recorded: StreamRecord
 
     @property
+    def readable(self) -> Run | None:
+        """Its run, where the state of that can be read."""
+        return None if self.run is None or self.run.state.reason else self.run
+
+    @property
     def phase(self) -> str:
         """Where it stands: as its own state tells it, else as the coordinator recorded it."""
         return (self.run.phase if self.run else "") or self.recorded.phase

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core import model
+from acp_core.model import Cause, Finding, Need, Severity
 from acp_core.model.format import sentence_case
 from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.governed import schema
@@ -218,7 +218,7 @@ class Trouble(NamedTuple):
     """
 
     code: str
-    severity: model.Severity
+    severity: Severity
     message: str
     remedy: str = ""
     document: str | None = None
@@ -242,17 +242,17 @@ class Trouble(NamedTuple):
         named = f"{self.group}:{self.code}:{self.about or self.message}"
         return named[:200]
 
-    def finding(self) -> model.Finding:
+    def finding(self) -> Finding:
         """As a finding."""
         explanation, remedy = CODES[self.code]
-        return model.Finding(
+        return Finding(
             self.code, self.severity, self.message, self.document, self.line,
             explanation=explanation, remedy=self.remedy or remedy,
         )  # fmt: skip
 
-    def cause(self) -> model.Cause:
+    def cause(self) -> Cause:
         """As a cause; only where ``group`` is set."""
-        return model.Cause(
+        return Cause(
             self.group,
             self.message.rstrip("."),
             self.remedy.rstrip("."),
@@ -281,7 +281,7 @@ def of_obstacles(obstacles: Iterable[Obstacle]) -> list[Trouble]:
     return [
         Trouble(
             each.key.split(":")[1],
-            model.Severity.ERROR,
+            Severity.ERROR,
             f"{sentence_case(each.sentence)}.",
             each.cure,
             each.document,
@@ -307,7 +307,7 @@ def file_troubles(document: str, loaded: Loaded, needed: bool = True) -> list[Tr
     return [
         Trouble(
             "FILE_UNREADABLE",
-            model.Severity.ERROR,
+            Severity.ERROR,
             f"{document} cannot be read: {schema.why(loaded.reason)}",
             "Correct the file, or restore it from version control.",
             document,
@@ -322,7 +322,7 @@ def log_troubles(document: str, log: Log) -> list[Trouble]:
     return [
         Trouble(
             "LOG_LINE",
-            model.Severity.ERROR,
+            Severity.ERROR,
             f"{document}: {'line ' + str(line) + ' ' if line else 'the file '}{reason}",
             "Correct the line; acp never rewrites an append-only log.",
             document,
@@ -332,11 +332,11 @@ def log_troubles(document: str, log: Log) -> list[Trouble]:
     ]
 
 
-def gate_need(pending: Pending) -> model.Need:
+def gate_need(pending: Pending) -> Need:
     """The need that a gate is."""
     text = f"The gate {gate_called(pending.gate)} needs your approval"
     key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
-    return model.Need(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
+    return Need(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
 
 
 def staged_key(turn: ActiveTurn) -> str:

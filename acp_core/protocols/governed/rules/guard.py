@@ -20,13 +20,8 @@ from acp_core.model.errors import Refused
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import (
-    existing_program,
-    own_writes,
-    repository,
-    trust,
-    turn_files,
-)
+from acp_core.protocols.governed.read import existing_program, own_writes, repository
+from acp_core.protocols.governed.read import run as read_run
 from acp_core.protocols.governed.read.initiative import (
     OWN,
     Initiative,
@@ -411,7 +406,7 @@ def _hooks(run: Run) -> Iterator[Obstacle]:
     if existing_program.program(run) is not None:
         return
     acts = {act for act in schema.ASKED_BEFORE.values() if schema.asked_before(config, act)}
-    if acts and not trust.is_trusted(run.root):
+    if acts and not read_run.is_trusted(run.root):
         yield Obstacle(
             "E23",
             "the configuration has hooks that may stop an act, and you have not allowed them",
@@ -437,8 +432,8 @@ def _elsewhere(run: Run) -> Iterator[Obstacle]:
     """A turn's program is at work that this account's own folder does not know."""
     for turn in run.turns:
         id = turn.turn_id or turn.id
-        noted = turn_files.read_program_note(run.root, id) if turn.running else None
-        seen = turn_files.runs_elsewhere(run.root, id) if turn.running else None
+        noted = read_run.read_program_note(run.root, id) if turn.running else None
+        seen = read_run.runs_elsewhere(run.root, id) if turn.running else None
         if seen is None or (noted is not None and noted.alive()):
             continue
         refused = {schema.STEP, schema.REJECT} | (set() if seen.mine else {schema.STOP})

@@ -1,30 +1,37 @@
-"""The rules for an initiative's files, and the states in which an initiative is stuck.
+"""The rules for an initiative's files, where it is stuck, and what one look at it leads to.
 
-Source: governed protocol specification, "Gates and resync" (the three invariants) and "File layout"
-(coordinator state, coordinator decision ledger).
+A look at all workstreams is pure: from what was read of an initiative to the coordinator's next
+state, and lines of its ledger as sentences. Source: governed protocol specification, "Gates and
+resync" (the three invariants), "How it works" and "File layout" (coordinator state, coordinator
+decision ledger).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from acp_core import model
 from acp_core.files.reading import read_bounded
 from acp_core.files.transaction import Interrupted
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read import initiative as read_initiative
 from acp_core.protocols.governed.read.initiative import (
     OWN,
     Barrier,
     Initiative,
+    Plan,
+    PlannedBarrier,
     Workstream,
     folder,
     is_past_phase,
 )
 from acp_core.protocols.governed.read.own_writes import COORDINATOR_HOME, interrupted
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.rules import guard, initiative_reconcile
+from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.rules.config import check_coordinator_config
 from acp_core.protocols.governed.rules.findings import (
     Trouble,
@@ -32,8 +39,356 @@ from acp_core.protocols.governed.rules.findings import (
     log_troubles,
     of_obstacles,
 )
-from acp_core.protocols.governed.rules.guard import crossing
-from acp_core.protocols.governed.schema import Log, Object, RunState, items, obj, text
+from acp_core.protocols.governed.rules.guard import crossing, is_tampered
+from acp_core.protocols.governed.schema import (
+    CoordinatorLine,
+    Log,
+    Object,
+    RunState,
+    decode,
+    items,
+    obj,
+    objects,
+    text,
+)
+from acp_core.protocols.governed.state import Move, format_time
+
+ACTIVE, COMPLETED = "active", "completed"
+
+RESYNC_FAILED, CROSSED = "blocked:resync_failed", "blocked:barrier_crossed"
+
+PENDING, REACHED, APPROVED, REJECTED = "pending", "reached", "approved", "rejected"
+
+
+def unreached(phase: str) -> Object:
+    """The record of a barrier that nobody has reached."""
+    return {
+        "phase": phase,
+        "status": PENDING,
+        "reached_by": [],
+        "reached_at": None,
+        "approved_at": None,
+        "approved_by": None,
+        "comment": None,
+    }
+
+
+class Seen(NamedTuple):
+    """What a look leads to. ``held`` are the runs that are now held at a barrier."""
+
+    state: Object
+    lines: tuple[Object, ...]
+    held: tuple[tuple[Workstream, Move], ...]
+
+
+def inspect(initiative: Initiative, plan: Plan, now: datetime) -> Seen:
+    """Look at every workstream once."""
+    before, at = initiative.state.value, format_time(now)
+    state = copy.deepcopy(before)
+    run_id = super_run_id(initiative, plan)
+    if before.get("status") == COMPLETED:
+        return Seen(state, (), ())
+    found: list[Object] = []
+    held = tuple(_held(initiative, plan, now))
+    names = {stream.name for stream, _ in held}
+    recorded = objects(before.get("barriers"))
+    state["barriers"] = {
+        barrier.name: _barrier(
+            initiative, plan, barrier, recorded.get(barrier.name, {}), names, at, found
+        )
+        for barrier in plan.barriers
+    }
+    state["workstreams"] = {
+        stream.name: record(stream, held_now=stream.name in names)
+        for stream in initiative.workstreams
+    }
+    found += _failures(initiative, plan)
+    crossed = sorted(_crossed(initiative, plan, state))
+    if crossed and before.get("status") != CROSSED:
+        found += [{"type": "barrier_crossed", "barrier": b, "workstream": w} for w, b in crossed]
+    state["status"] = _status(initiative, state, bool(crossed))
+    if state["status"] == COMPLETED:
+        found.append({"type": "super_run_completed", "workstreams": state["workstreams"]})
+    state = {"schema_version": "1.0", "super_run_id": run_id} | state
+    if {k: v for k, v in state.items() if k != "updated_at"} != {
+        k: v for k, v in before.items() if k != "updated_at"
+    }:
+        state["updated_at"] = at
+    return Seen(state, tuple(found), held)
+
+
+def super_run_id(initiative: Initiative, plan: Plan) -> str:
+    """The id that links the runs: the configuration's, else the one that `init` made."""
+    return plan.super_run_id or initiative.record.super_run_id
+
+
+def stamped(lines: Iterable[Object], at: str, run_id: str) -> Iterator[Object]:
+    """Lines as the ledger holds them: the type, the time, the initiative, what it concerns."""
+    for line in lines:
+        yield {"type": line["type"], "at": at, "super_run_id": run_id} | line
+
+
+def record(stream: Workstream, *, held_now: bool = False) -> Object:
+    """What the coordinator keeps of a workstream; of one that cannot be read, what it knew."""
+    known, run = stream.recorded, stream.readable
+    recorded: Object = {"path": known.path or stream.name}
+    if run is None:
+        for key in ("run_id", "phase"):
+            recorded[key] = known.raw.get(key)
+        return recorded | {"status": "unreadable", "last_turn": known.raw.get("last_turn")}
+    state = run.state.value
+    last = next(
+        (line.value.get("turn_id") for line in reversed(run.history.lines)
+         if line.value.get("run_id") == state.get("run_id")), None
+    )  # fmt: skip
+    status = (
+        "blocked:barrier" if held_now or read_initiative.held_at(state) else state.get("status")
+    )
+    # another run in its place is an error that must not be taken over silently
+    recorded |= {
+        "run_id": known.raw.get("run_id") or state.get("run_id"),
+        "phase": state.get("phase"),
+    }
+    return recorded | {"status": status, "last_turn": last}
+
+
+def failure(stream: Workstream) -> str:
+    """Why a workstream cannot go on by itself, "" where it can (a gate is no failure)."""
+    run = stream.run
+    if run is None:
+        return "its path leads out of the initiative"
+    if run.state.reason:
+        return f"its state cannot be read: {schema.why(run.state.reason)}"
+    if run.status == "failed":
+        return "the run has failed"
+    if run.status == "blocked" and not read_initiative.held_at(run.state.value) and not run.pending:
+        return f"its run is blocked by {run.record.blocked_on}"
+    return ""
+
+
+def reported(initiative: Initiative) -> dict[str, str]:
+    """The failures that the ledger tells last of each workstream, by name; "" once over."""
+    reasons: dict[str, str] = {}
+    for each in initiative.ledger.lines:
+        line = decode(CoordinatorLine, each.value)
+        if line.type in ("workstream_failed", "workstream_recovered"):
+            reasons[line.workstream] = line.reason if line.type == "workstream_failed" else ""
+    return reasons
+
+
+def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[Workstream, Move]]:
+    """The runs that wait at their own gate where a barrier stands: the barrier holds them now."""
+    ends = plan.by_phase()
+    for stream in initiative.workstreams:
+        run = stream.readable
+        if run is None or run.unfinished or run.status != "paused":
+            continue
+        if is_tampered(run):
+            continue
+        barrier = ends.get(str(run.state.value.get("phase")), "")
+        asked = read_initiative.barrier_request(run)
+        opened = initiative.record.barrier(barrier).status == APPROVED
+        if barrier and asked and not opened and read_initiative.has_worked(run):
+            yield stream, read_initiative.hold_at_barrier(run, asked, barrier, now)
+
+
+def _barrier(
+    initiative: Initiative,
+    plan: Plan,
+    barrier: PlannedBarrier,
+    recorded: Object,
+    held: set[str],
+    at: str,
+    found: list[Object],
+) -> Object:
+    """A barrier's record, with the lines about who reached it added to ``found``."""
+    record = unreached(barrier.phase) | recorded | {"phase": barrier.phase}
+    if record["status"] == APPROVED:
+        return record
+    were = schema.strings(recorded, "reached_by")
+    here = [
+        stream.name
+        for stream in initiative.workstreams
+        if _is_at(stream, barrier, held) or (stream.name in were and stream.readable is None)
+    ]
+    for stream in initiative.workstreams:
+        if stream.name in here and stream.name not in were:
+            asked = read_initiative.barrier_request(stream.run) if stream.run else None
+            found.append(
+                {"type": "workstream_at_barrier", "barrier": barrier.name, "phase": barrier.phase,
+                 "workstream": stream.name, "turn_id": asked.turn if asked else ""}
+            )  # fmt: skip
+    record["reached_by"] = here
+    everybody = len(here) == len(plan.streams)
+    if everybody and record["status"] != REACHED:
+        record |= {"status": REACHED, "reached_at": at}
+        found.append(
+            {"type": "barrier_reached", "barrier": barrier.name, "phase": barrier.phase,
+             "workstreams": here}
+        )  # fmt: skip
+    elif not everybody and record["status"] == REACHED:
+        record |= {"status": PENDING, "reached_at": None}
+    return record
+
+
+def _is_at(stream: Workstream, barrier: PlannedBarrier, held: set[str]) -> bool:
+    run = stream.readable
+    if run is None or run.state.value.get("phase") != barrier.phase:
+        return False
+    return stream.name in held or read_initiative.held_at(run.state.value) == barrier.name
+
+
+def left(initiative: Initiative, barrier: str) -> list[str]:
+    """Who is recorded at a barrier and is not there any more, though its run can be read.
+
+    One that is past it has crossed it, which is damage (see ``write/guard``).
+    """
+    named = next((each for each in initiative.barriers if each.name == barrier), None)
+    if named is None or initiative.layout != OWN:
+        return []
+    return [
+        stream.name
+        for stream in initiative.workstreams
+        if stream.name in named.reached
+        and (run := stream.readable)
+        and not is_past_phase(run, named.phase)
+        and not _waits(run, named.phase, barrier)
+    ]
+
+
+def _waits(run: Run, phase: str, barrier: str) -> bool:
+    """Whether a run waits at a barrier, or is held there once the coordinator looks."""
+    asks = run.status == "paused" and read_initiative.barrier_request(run) is not None
+    return run.phase == phase and (asks or read_initiative.held_at(run.state.value) == barrier)
+
+
+def _failures(initiative: Initiative, plan: Plan) -> Iterator[Object]:
+    """Lines about workstreams that failed since the last look, or that are well again."""
+    known = reported(initiative)
+    for stream in initiative.workstreams:
+        reason, before = failure(stream), known.get(stream.name, "")
+        if reason and reason != before:
+            yield {"type": "workstream_failed", "workstream": stream.name, "reason": reason,
+                   "phase": stream.phase, "barrier": _affected(initiative, plan, stream)}  # fmt: skip
+        elif before and not reason:
+            yield {"type": "workstream_recovered", "workstream": stream.name}
+
+
+def _affected(initiative: Initiative, plan: Plan, stream: Workstream) -> str | None:
+    """The barrier that a workstream reaches next, which waits for it: None after the last."""
+    phases = (stream.run.phases if stream.run else ()) or initiative.phases
+    at = phases.index(stream.phase) if stream.phase in phases else 0
+    ends, record = plan.by_phase(), initiative.record
+    ahead = (ends[phase] for phase in phases[at:] if phase in ends)
+    return next((each for each in ahead if record.barrier(each).status != APPROVED), None)
+
+
+def _crossed(initiative: Initiative, plan: Plan, state: Object) -> Iterator[tuple[str, str]]:
+    for barrier in plan.barriers:
+        if obj(state["barriers"], barrier.name).get("status") == APPROVED:
+            continue
+        for stream in initiative.workstreams:
+            if stream.run is not None and is_past_phase(stream.run, barrier.phase):
+                yield stream.name, barrier.name
+
+
+def _status(initiative: Initiative, state: Object, crossed: bool) -> str:
+    if crossed:
+        return CROSSED
+    if initiative.state.value.get("status") == RESYNC_FAILED:
+        return RESYNC_FAILED
+    done = all(s.run is not None and s.run.status == "completed" for s in initiative.workstreams)
+    approved = all(record.get("status") == APPROVED for record in state["barriers"].values())
+    return COMPLETED if done and approved else ACTIVE
+
+
+class ResyncProblem(NamedTuple):
+    """A workstream that cannot be resynced, and why."""
+
+    workstream: str
+    reason: str
+
+
+def has_crossed(stream: Workstream, barrier: str) -> bool:
+    """Whether a workstream's state holds the barrier's approval."""
+    run = stream.readable
+    return run is not None and barrier in obj(run.state.value, "barrier_approvals")
+
+
+def was_crossed(streams: Iterable[Workstream], barrier: str) -> bool:
+    """Whether a barrier was crossed: all workstreams cross it or none, so that one tells."""
+    return any(has_crossed(stream, barrier) for stream in streams)
+
+
+def resync_failures(initiative: Initiative) -> list[ResyncProblem]:
+    """What failed in the latest resync, as the ledger tells it; none once one has succeeded."""
+    return [ResyncProblem(each.workstream, each.reason) for each in _failed(initiative).failures]
+
+
+def failed_barrier(initiative: Initiative) -> str:
+    """The barrier of the latest resync, where that failed; "" where it did not."""
+    return _failed(initiative).barrier
+
+
+def _failed(initiative: Initiative) -> CoordinatorLine:
+    """The ledger's line of the latest resync, an empty one where that did not fail."""
+    for line in reversed(initiative.ledger.lines):
+        if line.value.get("type") == "resync":
+            break
+        if line.value.get("type") == "resync_failed":
+            return decode(CoordinatorLine, line.value)
+    return CoordinatorLine()
+
+
+_SENTENCES = {
+    "workstream_linked": "{0.workstream} is linked: {0.run_id} in {0.phase}",
+    "workstream_at_barrier": "{0.workstream} reached {0.barrier}",
+    "barrier_reached": "all workstreams reached {0.barrier}: its gate needs your approval",
+    "barrier_approved": "{0.barrier} approved{by}",
+    "workstream_failed": "{0.workstream} failed: {0.reason}",
+    "workstream_mended": "the state of {0.workstream} was rebuilt from its history{by}:"
+    " {0.phase}, {0.status}",
+    "coordinator_mended": "the coordinator's state was rebuilt from its ledger{by}",
+    "workstream_recovered": "{0.workstream} has resumed",
+    "barrier_crossed": "{0.workstream} crossed the unapproved {0.barrier}",
+    "super_run_completed": "the initiative is completed",
+}
+"""What lines of the ledger tell; ``by`` is who decided, with the comment."""
+
+
+def ledger_sentence(line: CoordinatorLine) -> str:
+    """What a line of the ledger tells, safe to show."""
+    barrier = line.barrier
+    by = f" by {line.by}" if line.by else ""
+    by += f": {line.comment}" if line.comment else ""
+    match line.type:
+        case "initiative_started":
+            about = f": {line.description}" if line.description else ""
+            return f"the initiative started{about}"
+        case "barrier_rejected":
+            back = clean_line(", ".join(line.workstreams))
+            return f"{barrier} rejected{by}; back at work: {back}"
+        case "resync":
+            crossed = ", ".join(each.workstream for each in line.crossings)
+            return f"{crossed} crossed {barrier}" if line.crossings else "resynced"
+        case "resync_failed":
+            failed = "; ".join(
+                f"{each.workstream}: {each.reason}".removeprefix(": ") for each in line.failures
+            )
+            if line.crossed:
+                return f"the resync of the already crossed {barrier} failed: {failed}"
+            return f"no workstream crossed {barrier}: {failed}"
+        case "hook":
+            return f"{line.hook}: {line.outcome}" + (f": {line.detail}" if line.detail else "")
+    sentence = _SENTENCES.get(line.type)
+    return sentence.format(line, by=by) if sentence else line.type.replace("_", " ")
+
+
+def ledger_actor(line: CoordinatorLine) -> str:
+    """Who did it: a human, a workstream, or the coordinator by itself."""
+    own = line.type in ("workstream_at_barrier", "workstream_failed")
+    return clean_line(line.by, 80) or (line.workstream if own else "coordinator")
+
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 
@@ -178,13 +533,11 @@ def _phases(initiative: Initiative) -> Iterator[Trouble]:
 
 def _blocked(initiative: Initiative) -> Iterator[Trouble]:
     """The initiative's own block, with what failed as the ledger tells it."""
-    if initiative.status == initiative_reconcile.RESYNC_FAILED:
-        failed = initiative_reconcile.resync_failures(initiative)
+    if initiative.status == RESYNC_FAILED:
+        failed = resync_failures(initiative)
         reasons = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
         message = "The last resync failed"
-        if not initiative_reconcile.was_crossed(
-            initiative.workstreams, initiative_reconcile.failed_barrier(initiative)
-        ):
+        if not was_crossed(initiative.workstreams, failed_barrier(initiative)):
             message += ", and no workstream crossed the barrier"
         remedy = "Fix the failure, then resync."
         if failed and all(_is_mended(initiative, each.workstream) for each in failed):
@@ -196,19 +549,14 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
             "RESYNC_FAILED", _WARNING, message, remedy, _STATE, group="E2",
             action=schema.RESYNC, evidence=tuple(reasons[:20]),
         )  # fmt: skip
-    elif (
-        initiative.status.startswith("blocked")
-        and initiative.status != initiative_reconcile.CROSSED
-    ):
+    elif initiative.status.startswith("blocked") and initiative.status != CROSSED:
         message = f"The initiative is {initiative.status}."
         yield Trouble("INITIATIVE_BLOCKED", _WARNING, message, document=_STATE, group="E2")
 
 
 def _is_mended(initiative: Initiative, name: str) -> bool:
     """Whether a workstream of which a resync failed can be read again, and is not blocked."""
-    return any(
-        s.name == name and not initiative_reconcile.failure(s) for s in initiative.workstreams
-    )
+    return any(s.name == name and not failure(s) for s in initiative.workstreams)
 
 
 def _own(initiative: Initiative) -> Iterator[Trouble]:
@@ -243,11 +591,7 @@ def _of_stream(
         remedy = "Start another run there, or end the initiative."
         yield Trouble("BARRIER_UNREACHABLE", _WARNING, message, remedy, group="D8")
     crossed = past or barrier.name in obj(state, "barrier_approvals")
-    if (
-        barrier.status == "approved"
-        and not crossed
-        and initiative.status != initiative_reconcile.RESYNC_FAILED
-    ):
+    if barrier.status == "approved" and not crossed and initiative.status != RESYNC_FAILED:
         message = f"Barrier {barrier.name} is approved, but workstream {name} did not cross it."
         remedy = "Resync: all workstreams cross, or acp reports the obstacle."
         yield Trouble(
@@ -301,8 +645,8 @@ def _diverged(initiative: Initiative) -> Iterator[Trouble]:
         return
     final = initiative.phases and initiative.phase == initiative.phases[-1]
     for stream in initiative.workstreams:
-        run = stream.run
-        if run is None or run.state.reason or stream.recorded.status == run.status:
+        run = stream.readable
+        if run is None or stream.recorded.status == run.status:
             continue
         name = stream.name
         if run.status == "completed" and not final:
@@ -345,17 +689,17 @@ def _accepted(initiative: Initiative, phase: str) -> set[str]:
 _LEDGER = f"{folder(OWN)}/ledger.jsonl"
 
 _STATUSES = (
-    initiative_reconcile.ACTIVE,
-    initiative_reconcile.COMPLETED,
-    initiative_reconcile.RESYNC_FAILED,
-    initiative_reconcile.CROSSED,
+    ACTIVE,
+    COMPLETED,
+    RESYNC_FAILED,
+    CROSSED,
 )
 
 _BARRIERS = (
-    initiative_reconcile.PENDING,
-    initiative_reconcile.REACHED,
-    initiative_reconcile.APPROVED,
-    initiative_reconcile.REJECTED,
+    PENDING,
+    REACHED,
+    APPROVED,
+    REJECTED,
 )
 
 _MOST = 50  # findings of the ledger
@@ -392,7 +736,7 @@ def _check_state(initiative: Initiative) -> Iterator[Trouble]:
         if record.status not in _BARRIERS:
             known = ", ".join(_BARRIERS)
             yield _wrong(f"The barrier {barrier.name} must be one of: {known}.")
-        if record.status == initiative_reconcile.APPROVED:
+        if record.status == APPROVED:
             lacking = [k for k in ("approved_at", "approved_by") if not text(record.raw, k)]
             if lacking:
                 yield _wrong(f"The approved barrier {barrier.name} lacks {', '.join(lacking)}.")

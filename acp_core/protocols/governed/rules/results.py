@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from acp_core.model.text import clean_line
@@ -195,14 +195,10 @@ def _proposed(result: Object) -> list[str]:
         return []
     if not isinstance(given, list) or not given:
         return ["proposed_changes must be a non-empty array for a role that proposes changes."]
-    errors = []
-    for i, change in enumerate(given):
-        name = f"proposed_changes[{i}]"
-        if not isinstance(change, dict):
-            errors.append(f"{name} must be an object.")
-            continue
+    errors: list[str] = []
+    for name, change in _each_object(errors, "proposed_changes", given):
         path, action = change.get("path"), change.get("action")
-        if not isinstance(path, str) or not path.strip():
+        if not _is_filled(path):
             errors.append(f"{name}.path must be a non-empty string.")
         if action not in ("create", "modify", "delete"):
             errors.append(f"{name}.action must be one of: create, modify, delete.")
@@ -212,21 +208,19 @@ def _proposed(result: Object) -> list[str]:
 
 
 def _verification(result: Object, warnings: list[str]) -> list[str]:
-    verification, errors, undeclared = result["verification"], [], 0
+    verification, undeclared = result["verification"], 0
+    errors: list[str] = []
     commands = verification.get("commands")
-    for i, command in enumerate(commands if isinstance(commands, list) else ()):
-        if not isinstance(command, str) or not command.strip():
-            errors.append(f"verification.commands[{i}] must be a non-empty string.")
+    errors += [
+        f"verification.commands[{i}] must be a non-empty string."
+        for i, command in enumerate(commands if isinstance(commands, list) else ())
+        if not _is_filled(command)
+    ]
     evidence = verification.get("machine_evidence")
     evidence = evidence if isinstance(evidence, list) else []
-    for i, item in enumerate(evidence):
-        name = f"verification.machine_evidence[{i}]"
-        if not isinstance(item, dict):
-            errors.append(f"{name} must be an object.")
-            continue
-        command, code = item.get("command"), item.get("exit_code")
-        expected = item.get("expected_exit_code")
-        if not isinstance(command, str) or not command.strip():
+    for name, item in _each_object(errors, "verification.machine_evidence", evidence):
+        code, expected = item.get("exit_code"), item.get("expected_exit_code")
+        if not _is_filled(item.get("command")):
             errors.append(f"{name}.command must be a non-empty string.")
         if not _integer(code):
             errors.append(f"{name}.exit_code must be an integer.")
@@ -252,12 +246,9 @@ def _produced(verification: Object, declared: list[str]) -> list[str]:
         return []
     if not isinstance(given, list):
         return ["verification.produced_files must be an array."]
-    errors, seen = [], set()
-    for i, item in enumerate(given):
-        name = f"verification.produced_files[{i}]"
-        if not isinstance(item, dict):
-            errors.append(f"{name} must be an object.")
-            continue
+    errors: list[str] = []
+    seen = set()
+    for name, item in _each_object(errors, "verification.produced_files", given):
         path, what = item.get("path"), item.get("disposition")
         if not isinstance(path, str) or not path.strip():
             errors.append(f"{name}.path must be a non-empty string.")
@@ -288,11 +279,7 @@ def check_delegation_form(result: Object) -> list[str]:
     if not isinstance(given, list):
         return []
     errors: list[str] = []
-    for i, item in enumerate(given):
-        name = f"delegations[{i}]"
-        if not isinstance(item, dict):
-            errors.append(f"{name} must be an object.")
-            continue
+    for name, item in _each_object(errors, "delegations", given):
         if not _matches(_DELEGATION, item.get("id")):
             errors.append(f"{name}.id must match pattern del-NNN.")
         if not _matches(_ROLE, item.get("to_role")):
@@ -496,11 +483,7 @@ def _check_decisions(errors: list[str], value: object) -> None:
         errors.append("decisions must be an array.")
         return
     errors += _check_twice("decisions", value)
-    for i, decision in enumerate(value):
-        name = f"decisions[{i}]"
-        if not isinstance(decision, dict):
-            errors.append(f"{name} must be an object.")
-            continue
+    for name, decision in _each_object(errors, "decisions", value):
         if not _matches(_DEC, decision.get("id")):
             errors.append(f"{name}.id must match pattern DEC-NNN.")
         _check_word(errors, f"{name}.category", decision.get("category"), CATEGORIES)
@@ -520,16 +503,23 @@ def _check_objections(errors: list[str], value: object) -> None:
         errors.append("objections must be an array.")
         return
     errors += _check_twice("objections", value)
-    for i, objection in enumerate(value):
-        name = f"objections[{i}]"
-        if not isinstance(objection, dict):
-            errors.append(f"{name} must be an object.")
-            continue
+    for name, objection in _each_object(errors, "objections", value):
         if not _matches(_OBJ, objection.get("id")):
             errors.append(f"{name}.id must match pattern OBJ-NNN.")
         _check_word(errors, f"{name}.severity", objection.get("severity"), SEVERITIES)
         _check_filled(errors, f"{name}.statement", objection.get("statement"))
         _check_word(errors, f"{name}.status", objection.get("status"), OBJECTION_STATUSES)
+
+
+def _each_object(
+    errors: list[str], name: str, given: Iterable[object]
+) -> Iterator[tuple[str, Object]]:
+    """The entries of a list with their names; what is no object is an error."""
+    for i, item in enumerate(given):
+        if isinstance(item, dict):
+            yield f"{name}[{i}]", item
+        else:
+            errors.append(f"{name}[{i}] must be an object.")
 
 
 def _check_twice(field: str, value: list[object]) -> list[str]:

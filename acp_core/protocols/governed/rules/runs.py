@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from acp_core import model
@@ -19,7 +19,7 @@ from acp_core.model.format import sentence_case
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import turn_files
+from acp_core.protocols.governed.read import run as read_run
 from acp_core.protocols.governed.read.existing_program import Transaction, describe_transaction
 from acp_core.protocols.governed.read.own_writes import interrupted
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Pending, Run
@@ -39,6 +39,7 @@ from acp_core.protocols.governed.schema import (
     HOOK_AUDIT,
     HookAudit,
     Line,
+    Loaded,
     Object,
     RunEvent,
     blocked_by,
@@ -232,13 +233,23 @@ def _judged(run: Run, turn: ActiveTurn) -> tuple[Verdict, bool] | None:
 
     None where there is none that can be read.
     """
-    name = f".agentxchain/staging/{turn.id}/turn-result.json"
-    path = schema.inside(run.root, name) if turn.staged else None
-    loaded = schema.read_object(path) if path is not None else None
+    _, loaded = _staged_result(run, turn)
     if loaded is None or loaded.reason:
         return None
-    about = (loaded.value, run.state.value, run.config.value, run.history.lines)
+    about = _with_run(run, loaded)
     return results.check(*about), results.is_mended(*about)
+
+
+def _staged_result(run: Run, turn: ActiveTurn) -> tuple[str, Loaded | None]:
+    """Where the result of a turn is staged, and what is there; None where nothing is."""
+    name = f".agentxchain/staging/{turn.id}/turn-result.json"
+    path = schema.inside(run.root, name) if turn.staged else None
+    return name, None if path is None else schema.read_object(path)
+
+
+def _with_run(run: Run, staged: Loaded) -> tuple[Object, Object, Object, Sequence[Line]]:
+    """A staged result with what it is checked against."""
+    return staged.value, run.state.value, run.config.value, run.history.lines
 
 
 def _is_code(why: str) -> bool:
@@ -249,16 +260,14 @@ def _staged(run: Run) -> list[Trouble]:
     """What a staged result would be refused for, with the corrections that are offered."""
     found = []
     for turn in run.turns:
-        name = f".agentxchain/staging/{turn.id}/turn-result.json"
-        path = schema.inside(run.root, name) if turn.staged else None
-        if path is None:
+        name, loaded = _staged_result(run, turn)
+        if loaded is None:
             continue
-        loaded = schema.read_object(path)
         if loaded.reason:
             message = f"The staged result of {turn.role} {loaded.reason}"
             found.append(Trouble("RESULT", _WARNING, message, document=name))
             continue
-        about = (loaded.value, run.state.value, run.config.value, run.history.lines)
+        about = _with_run(run, loaded)
         verdict = results.check(*about)
         offered = [
             f"set {c.field} to {_safe(json.dumps(c.value))} ({c.reason})"
@@ -544,7 +553,7 @@ def check_bundles(run: Run) -> list[Trouble]:
 
 
 def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
-    name = f"{turn_files.bundle_folder(turn.id)}/ASSIGNMENT.json"
+    name = f"{read_run.bundle_folder(turn.id)}/ASSIGNMENT.json"
     path = schema.inside(run.root, name)
     if path is None:
         return
@@ -569,16 +578,16 @@ def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
 
 def _manifest(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
     """Files of the bundle that are not as the manifest says."""
-    home = turn_files.bundle_folder(turn.id)
-    manifest = turn_files.read_manifest(run.root, turn.id)
-    document = f"{home}/{turn_files.MANIFEST}"
+    home = read_run.bundle_folder(turn.id)
+    manifest = read_run.read_manifest(run.root, turn.id)
+    document = f"{home}/{read_run.MANIFEST}"
     if manifest.reason and not manifest.missing:
         message = f"The manifest of {turn.id} cannot be read: {schema.why(manifest.reason)}"
         yield Trouble("BUNDLE", _WARNING, message, document=document)
         return
     remedy = "Reassign the turn: its prompt has changed."
-    for each in turn_files.bundle_differences(run.root, turn.id, turn.raw.get(turn_files.MARK)):
-        outside = each.what == turn_files.OUTSIDE
+    for each in read_run.bundle_differences(run.root, turn.id, turn.raw.get(read_run.MARK)):
+        outside = each.what == read_run.OUTSIDE
         said = each.sentence(home)
         yield Trouble(
             "BUNDLE", _ERROR if outside else _WARNING, f"{sentence_case(said)}.", remedy,

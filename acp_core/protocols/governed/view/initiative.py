@@ -7,19 +7,31 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core import model
+from acp_core.model import (
+    Document,
+    Gate,
+    Need,
+    NextAction,
+    Obstacle,
+    Panel,
+    Participant,
+    Row,
+    Severity,
+    Snapshot,
+    Source,
+    SourceState,
+    Target,
+    Tone,
+    Turn,
+)
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed.matters import initiative_waiting, run_waiting
 from acp_core.protocols.governed.read import existing_program
-from acp_core.protocols.governed.read.gates import lacking
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
-from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.read.run import Run, lacking
 from acp_core.protocols.governed.rules import findings
 from acp_core.protocols.governed.rules.findings import Trouble
-from acp_core.protocols.governed.rules.initiative_reconcile import (
-    ledger_actor,
-    ledger_sentence,
-)
+from acp_core.protocols.governed.rules.initiatives import ledger_actor, ledger_sentence
 from acp_core.protocols.governed.schema import (
     APPROVE_BARRIER,
     START,
@@ -32,10 +44,8 @@ from acp_core.protocols.governed.schema import (
     plain,
     status_called,
 )
-from acp_core.protocols.governed.view import panels
 from acp_core.protocols.governed.view import run as view_run
-from acp_core.protocols.governed.view.panels import shown_time
-from acp_core.protocols.governed.view.run import LogEvent, entered
+from acp_core.protocols.governed.view.run import LogEvent, entered, shown_time
 
 _MADE = re.compile(r"super_run_[0-9a-f]{12}\Z")
 
@@ -45,9 +55,9 @@ def initiative_snapshot(
     key: str,
     now: datetime,
     troubles: list[Trouble],
-    documents: tuple[model.Document, ...],
-    obstacles: tuple[model.Obstacle, ...],
-) -> model.Snapshot:
+    documents: tuple[Document, ...],
+    obstacles: tuple[Obstacle, ...],
+) -> Snapshot:
     """Everything that is shown of an initiative as of ``now``."""
     record, settings = initiative.record, initiative.settings
     phases, done = initiative.phases, initiative.status == "completed"
@@ -55,14 +65,14 @@ def initiative_snapshot(
     lost = view_run.is_lost(initiative.state, obstacles)
     turns = () if lost else initiative_waiting(initiative)
     if any(t.code in ("BARRIER_NO_GATE", "BARRIER_STUCK") for t in troubles):
-        turns = (model.Turn(YOU, "decide how to proceed: no step is left"),)
+        turns = (Turn(YOU, "decide how to proceed: no step is left"),)
     events = view_run.timeline(_log_events(initiative))
     needs = (
         *gate_needs(initiative),
         *start_needs(initiative, troubles),
         *view_run.trouble_needs(troubles),
     )
-    return model.Snapshot(
+    return Snapshot(
         key=key,
         protocol="governed",
         dialect=f"{initiative.layout} {settings.schema_version}".strip(),
@@ -74,9 +84,9 @@ def initiative_snapshot(
         summary=view_run.LOST if lost else _headline(initiative, ()),
         status=view_run.status_of("unknown" if lost else initiative.status),
         phase="completed" if done else initiative.phase,
-        source=model.Source(model.SourceState.STALE, initiative.state.reason)
+        source=Source(SourceState.STALE, initiative.state.reason)
         if initiative.status == "unreadable"
-        else model.Source(),
+        else Source(),
         verdict=view_run.verdict_of(troubles),
         progress=1.0 if done else place / max(len(phases), 1),
         phases=view_run.rail(
@@ -87,19 +97,19 @@ def initiative_snapshot(
             ended=view_run.ended(events),
         ),
         participants=(
-            model.Participant(YOU, "human", "Approver"),
-            *(model.Participant(w.name, "agent", "workstream") for w in initiative.workstreams),
+            Participant(YOU, "human", "Approver"),
+            *(Participant(w.name, "agent", "workstream") for w in initiative.workstreams),
         ),
         turns=turns,
-        next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),
+        next_actions=tuple(NextAction(t.participant, t.what, True) for t in turns),
         events=events,
         documents=documents,
         gates=_gates(initiative),
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
         obstacles=obstacles,
-        panels=(*panels.initiative_outcome(initiative), *initiative_panels(initiative)),
-        outcome=panels.PANELS_OF_INITIATIVE,
+        panels=(*view_run.initiative_outcome(initiative), *initiative_panels(initiative)),
+        outcome=view_run.PANELS_OF_INITIATIVE,
         parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
         started=record.created_at,
         changed=record.updated_at or (events[-1].at if events else None),
@@ -134,7 +144,7 @@ def _name(initiative: Initiative) -> str:
     return settings.project or chosen or clean_line(initiative.root.name, 120)
 
 
-def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
+def gate_needs(initiative: Initiative) -> tuple[Need, ...]:
     """The need that an open cross-repo gate is; the existing program opens those of its layout."""
     pending = initiative.pending
     if pending is None or initiative.status.startswith("blocked"):
@@ -145,17 +155,17 @@ def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
     return (replace(need, action=APPROVE_BARRIER, given=(("barrier", pending.gate),)),)
 
 
-def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[model.Need, ...]:
+def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[Need, ...]:
     """The need that an initiative is which is only written down; none where that has errors."""
     if initiative.layout != OWN or not initiative.state.missing or initiative.config.reason:
         return ()
-    if any(t.severity is model.Severity.ERROR or t.code == "INTERRUPTED" for t in troubles):
+    if any(t.severity is Severity.ERROR or t.code == "INTERRUPTED" for t in troubles):
         return ()
     text = "The initiative has not started"
-    return (model.Need("start", "START", text, YOU, None, START),)
+    return (Need("start", "START", text, YOU, None, START),)
 
 
-def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
+def _headline(initiative: Initiative, turns: tuple[Turn, ...]) -> str:
     if initiative.status == "completed":
         return "completed."
     if initiative.status == "unreadable":
@@ -167,9 +177,9 @@ def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
     return f"{initiative.phase or 'no phase'}: {status}{lag}{waits}"
 
 
-def _gates(initiative: Initiative) -> tuple[model.Gate, ...]:
+def _gates(initiative: Initiative) -> tuple[Gate, ...]:
     return tuple(
-        model.Gate(
+        Gate(
             f"{barrier.name}: {name}",
             name in barrier.reached,
             evidence=f"barrier of phase {barrier.phase}",
@@ -221,7 +231,7 @@ _OVER = ("approved", "satisfied")  # barriers at which nobody is missing any mor
 _COUNTED = ("pending", "partially_satisfied")  # the count of those who are there says the same
 
 
-def initiative_panels(initiative: Initiative) -> tuple[model.Panel, ...]:
+def initiative_panels(initiative: Initiative) -> tuple[Panel, ...]:
     """All panels, the most pressing first; those that are empty come last."""
     found = (
         board(initiative),
@@ -249,7 +259,7 @@ def lagging(initiative: Initiative) -> list[str]:
     return [name for name, place in places.items() if place < ahead and name not in unreadable]
 
 
-def board(initiative: Initiative) -> model.Panel:
+def board(initiative: Initiative) -> Panel:
     """The workstreams below the phase in which they are, or the barrier at which they wait."""
     behind, rows = set(lagging(initiative)), []
     at_barrier = {name for b in initiative.barriers for name in _waiting_at(initiative, b)}
@@ -259,7 +269,7 @@ def board(initiative: Initiative) -> model.Panel:
             for stream in initiative.workstreams
             if stream.phase == phase and stream.status != "completed"
         ]
-        rows.append(model.Row((phase, "", "", "")))
+        rows.append(Row((phase, "", "", "")))
         rows += [_row(s, s.name in behind) for s in here if s.name not in at_barrier]
         for barrier in initiative.barriers:
             if barrier.phase == phase:
@@ -268,15 +278,15 @@ def board(initiative: Initiative) -> model.Panel:
                 rows += [_row(s, False) for s in here if s.name in there]
     done = [stream for stream in initiative.workstreams if stream.status == "completed"]
     if done:
-        rows.append(model.Row(("completed", "", "", "")))
+        rows.append(Row(("completed", "", "", "")))
         rows += [_row(stream, False) for stream in done]
     lost = [s for s in initiative.workstreams if s.phase not in initiative.phases and s not in done]
     if lost:
-        rows.append(model.Row(("in no phase", "", "", "")))
+        rows.append(Row(("in no phase", "", "", "")))
         rows += [_row(stream, True) for stream in lost]
     columns = ("workstream", "standing", "waiting for", "last accepted turn")
     empty = "No workstreams."
-    return model.Panel(
+    return Panel(
         "board", "Board", "tree", columns, tuple(rows) if initiative.workstreams else (), empty,
         spare=1,
     )  # fmt: skip
@@ -292,7 +302,7 @@ def _waiting_at(initiative: Initiative, barrier: Barrier) -> set[str]:
     }
 
 
-def _row(stream: Workstream, behind: bool) -> model.Row:
+def _row(stream: Workstream, behind: bool) -> Row:
     status = status_called(stream.status) + (", behind" if behind else "")
     waits = ""
     if stream.run and stream.status != "blocked:barrier":
@@ -300,19 +310,19 @@ def _row(stream: Workstream, behind: bool) -> model.Row:
         waits = f"{turn.participant}: {turn.what}" if turn else ""
     latest = stream.run.accepted[-1:] if stream.run else ()
     said = "".join(f"{turn.role}: {clean_line(turn.summary, 120)}" for turn in latest)
-    tone = model.Tone.OTHER
+    tone = Tone.OTHER
     if stream.status == "blocked:barrier":
-        tone = model.Tone.REVIEW
+        tone = Tone.REVIEW
     elif stream.status == "completed":
-        tone = model.Tone.DONE
-    elif stream.run is None or stream.run.state.reason or stream.status == "blocked":
-        tone = model.Tone.BLOCKED
+        tone = Tone.DONE
+    elif stream.readable is None or stream.status == "blocked":
+        tone = Tone.BLOCKED
     elif behind:
-        tone = model.Tone.REVISE
-    return model.Row((stream.name, status, waits, said), depth=1, tone=tone)
+        tone = Tone.REVISE
+    return Row((stream.name, status, waits, said), depth=1, tone=tone)
 
 
-def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
+def _barrier_row(initiative: Initiative, barrier: Barrier) -> Row:
     missing = [name for name in barrier.required if name not in barrier.reached]
     there = f"{len(barrier.reached)} of {len(barrier.required)} there"
     over = barrier.status in _OVER
@@ -322,24 +332,22 @@ def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     elif not over and missing:
         status = f"{plain(status)}, {there}"
     waits = "" if over else ", ".join(missing)
-    target, tone = model.Target(), model.Tone.OTHER
+    target, tone = Target(), Tone.OTHER
     if over and _waiting_at(initiative, barrier):
-        status, tone = f"{barrier.status}, not crossed", model.Tone.BLOCKED
+        status, tone = f"{barrier.status}, not crossed", Tone.BLOCKED
     elif over:
-        tone = model.Tone.PASS
+        tone = Tone.PASS
     elif initiative.pending is not None and initiative.pending.gate == barrier.name:
-        waits, tone = "your approval", model.Tone.REVIEW
-        target = model.Target(action=APPROVE_BARRIER, given=(("barrier", barrier.name),))
+        waits, tone = "your approval", Tone.REVIEW
+        target = Target(action=APPROVE_BARRIER, given=(("barrier", barrier.name),))
     elif barrier.status == "rejected":
-        tone = model.Tone.REVISE
-    return model.Row(
-        (f"═ {barrier.name}", status, waits, barrier.comment), tone=tone, target=target
-    )
+        tone = Tone.REVISE
+    return Row((f"═ {barrier.name}", status, waits, barrier.comment), tone=tone, target=target)
 
 
-def _gate(initiative: Initiative) -> model.Panel:
+def _gate(initiative: Initiative) -> Panel:
     """What speaks for and against opening the cross-repo gate, workstream by workstream."""
-    rows: list[model.Row] = []
+    rows: list[Row] = []
     pending = initiative.pending
     if pending is not None:
         own = initiative.layout == OWN
@@ -347,33 +355,31 @@ def _gate(initiative: Initiative) -> model.Panel:
         action = APPROVE_BARRIER if can_be_done else None
         given = (("barrier", pending.gate),) if own else ()
         head = (gate_called(pending.gate), f"ends {pending.phase}", "all workstreams are there", "")
-        rows.append(
-            model.Row(head, tone=model.Tone.REVIEW, target=model.Target(action=action, given=given))
-        )
+        rows.append(Row(head, tone=Tone.REVIEW, target=Target(action=action, given=given)))
         for stream in initiative.workstreams:
             if stream.run is not None:
                 rows += _evidence(stream.name, stream.run, pending.phase)
     columns = ("workstream", "item", "value", "evidence")
-    return model.Panel("gate", "Cross-repo gate", "table", columns, tuple(rows), "No pending gate.")
+    return Panel("gate", "Cross-repo gate", "table", columns, tuple(rows), "No pending gate.")
 
 
-def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
+def _evidence(name: str, run: Run, phase: str) -> Iterator[Row]:
     """What a workstream did in the phase that the gate ends; it may be ahead of it."""
     last = next((each for each in reversed(run.accepted) if each.phase == phase), AcceptedTurn())
     who = f"{last.role} {last.turn_id}".strip()
-    yield model.Row((name, "latest accepted turn", who, last.summary))
-    yield model.Row((name, "verification", last.verification or "no statement", last.evidence))
+    yield Row((name, "latest accepted turn", who, last.summary))
+    yield Row((name, "verification", last.verification or "no statement", last.evidence))
     for gate in lacking(run, phase):
-        yield model.Row((name, "not met", gate.label, gate.evidence), tone=model.Tone.REVISE)
+        yield Row((name, "not met", gate.label, gate.evidence), tone=Tone.REVISE)
     for each in run.objections:
         if each.open:
             cells = (name, "open objection", f"{each.id} ({each.severity})", each.statement)
-            yield model.Row(cells, tone=model.Tone.REVIEW)
+            yield Row(cells, tone=Tone.REVIEW)
 
 
-def _barriers(initiative: Initiative) -> model.Panel:
+def _barriers(initiative: Initiative) -> Panel:
     rows = tuple(
-        model.Row(
+        Row(
             (b.name, plain(b.status),
              ", ".join(n for n in b.required if n not in b.reached and b.status not in _OVER),
              ", ".join(b.reached), b.phase, shown_time(b.approved_at), b.comment, plain(b.kind)),
@@ -382,12 +388,12 @@ def _barriers(initiative: Initiative) -> model.Panel:
         for b in initiative.barriers
     )  # fmt: skip
     columns = ("barrier", "status", "missing", "reached by", "phase", "approved", "comment", "kind")
-    return model.Panel("barriers", "Barriers", "table", columns, rows, "No barriers.")
+    return Panel("barriers", "Barriers", "table", columns, rows, "No barriers.")
 
 
-def _objections(initiative: Initiative) -> model.Panel:
+def _objections(initiative: Initiative) -> Panel:
     rows = tuple(
-        model.Row(
+        Row(
             (
                 stream.name,
                 each.id,
@@ -396,13 +402,13 @@ def _objections(initiative: Initiative) -> model.Panel:
                 each.statement,
                 each.raised_by,
             ),
-            tone=model.Tone.REVIEW,
+            tone=Tone.REVIEW,
         )
         for stream in initiative.workstreams
         for each in ([o for o in stream.run.objections if o.open][:_MOST] if stream.run else ())
     )
     columns = ("workstream", "id", "severity", "status", "statement", "raised by")
-    return model.Panel(
+    return Panel(
         "objections",
         "Open objections",
         "table",
@@ -413,7 +419,7 @@ def _objections(initiative: Initiative) -> model.Panel:
     )
 
 
-def _governance(initiative: Initiative) -> model.Panel:
+def _governance(initiative: Initiative) -> Panel:
     """What was decided about the whole, as the coordinator's ledger tells it."""
     home = folder(initiative.layout)
     name = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
@@ -426,14 +432,14 @@ def _governance(initiative: Initiative) -> model.Panel:
         what = DECIDED.get(each.type) or each.category
         about = each.barrier or each.workstream_id
         rows.append(
-            model.Row(
+            Row(
                 (shown_time(each.at), about, what, each.who, said),
-                tone=model.Tone.DECIDE,
-                target=model.Target(document=f"{home}/{name}", line=line.number),
+                tone=Tone.DECIDE,
+                target=Target(document=f"{home}/{name}", line=line.number),
             )
         )
     columns = ("at", "barrier", "what", "by", "comment")
-    return model.Panel(
+    return Panel(
         "governance", "Cross-repo decisions", "table", columns, tuple(reversed(rows)),
         "No cross-repo decisions yet.",
     )  # fmt: skip
@@ -443,17 +449,17 @@ def _failures(line: CoordinatorLine) -> str:
     return "; ".join(f"{each.workstream}: {each.reason}" for each in line.failures)
 
 
-def _decisions(initiative: Initiative) -> model.Panel:
+def _decisions(initiative: Initiative) -> Panel:
     rows = []
     for stream in initiative.workstreams:
         for line in stream.run.ledger.lines[-_MOST:] if stream.run else ():
             if "id" in line.value and "statement" in line.value:
                 each = decode(LedgerLine, line.value)
                 cells = (stream.name, each.category, each.id, each.role, each.statement)
-                rows.append(model.Row(cells, tone=model.Tone.DECIDE))
+                rows.append(Row(cells, tone=Tone.DECIDE))
     rows.sort(key=lambda row: row.cells[1])
     columns = ("workstream", "category", "id", "role", "statement")
-    return model.Panel(
+    return Panel(
         "decisions", "Decisions of all workstreams", "table", columns, tuple(rows),
         "No decisions yet.",
     )  # fmt: skip

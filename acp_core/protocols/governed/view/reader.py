@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core import model
 from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Stamp, just_changed, stamp
+from acp_core.model import Document, DocumentText, Snapshot
 from acp_core.model.past import TrackedFile
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import existing_program, turn_files
+from acp_core.protocols.governed.read import existing_program
+from acp_core.protocols.governed.read import run as run_module
 from acp_core.protocols.governed.read.initiative import (
     OWN,
     Initiative,
@@ -67,7 +68,7 @@ class Reader:
     def __init__(self, location: str) -> None:
         self._key = location
         self._root = Path(location)
-        self.snapshot: model.Snapshot | None = None
+        self.snapshot: Snapshot | None = None
         self._unseen = UnseenText(UNSEEN)
         self._stamps: dict[Path, Stamp | None] = {}
         self._doubt = False  # a file had just changed when it was read
@@ -84,7 +85,7 @@ class Reader:
         of = self.run or self.initiative
         return of.status if of else ""
 
-    def refresh(self, now: datetime) -> model.Snapshot:
+    def refresh(self, now: datetime) -> Snapshot:
         """Everything as it stands at ``now``; the last one where no file changed since."""
         stamps = {path: stamp(path) for path in self._signs()}
         last = self.snapshot
@@ -103,7 +104,7 @@ class Reader:
         self.snapshot = with_parts_of(last, made) if last and doubt else made
         return self.snapshot
 
-    def _read(self, now: datetime) -> model.Snapshot:
+    def _read(self, now: datetime) -> Snapshot:
         """Everything as it stands."""
         if self.is_initiative():
             self.run = None
@@ -129,7 +130,7 @@ class Reader:
             f"{turn.id}/{path.name}": path
             for turn in run.turns
             if turn.running or turn.lost
-            for path in turn_files.program_logs(self._root, str(turn.raw.get("turn_id")))
+            for path in run_module.program_logs(self._root, str(turn.raw.get("turn_id")))
         }
         documents = self._documents(self._run_files()) + self._outputs()
         return run_snapshot(run, self._key, now, self.troubles, documents, obstacles)
@@ -147,7 +148,7 @@ class Reader:
         """The folders in which its files are; see `Collaboration.watched`."""
         return frozenset(path for path in self._folders() if path.is_dir())
 
-    def load(self, document: str) -> model.DocumentText:
+    def load(self, document: str) -> DocumentText:
         """A document's text; see `Collaboration.load`."""
         known = self.snapshot.document(document) if self.snapshot else None
         if known is None or known.path is None:
@@ -254,8 +255,8 @@ class Reader:
             found += [(name, "state") for name in names if name.endswith(".md")]
         return found
 
-    def _documents(self, names: list[tuple[str, str]]) -> tuple[model.Document, ...]:
-        documents: dict[str, model.Document] = {}
+    def _documents(self, names: list[tuple[str, str]]) -> tuple[Document, ...]:
+        documents: dict[str, Document] = {}
         for name, group in names[:300]:
             path = schema.inside(self._root, name)
             found = stamp(path) if path else None
@@ -263,7 +264,7 @@ class Reader:
                 continue
             id = clean_line(name, 300)
             stream = clean_line(path.parent.name, 80) if path.parent in self._contexts else ""
-            documents[id] = model.Document(
+            documents[id] = Document(
                 id,
                 f"Context of {stream}" if stream else id,
                 kind_of(path),
@@ -275,7 +276,7 @@ class Reader:
             )
         return tuple(documents.values())
 
-    def _outputs(self) -> tuple[model.Document, ...]:
+    def _outputs(self) -> tuple[Document, ...]:
         """What the programs of turns under way printed; it is kept outside of the repository."""
         documents = []
         for id, path in self._printed.items():
@@ -285,7 +286,7 @@ class Reader:
             at = datetime.fromtimestamp(found.modified / 1e9, UTC)
             version = f"{found.modified}/{found.size}/{found.inode}"
             documents.append(
-                model.Document(id, id, "text", "document", str(path), found.size, at, version)
+                Document(id, id, "text", "document", str(path), found.size, at, version)
             )
         return tuple(documents)
 

@@ -3,7 +3,8 @@
 A program gets a payload file and environment variables, must end with code 0, and is ended at its
 timeout; an address gets the payload by POST. How each ended stands in `HOOK_AUDIT`; the run goes on
 either way. Hooks run after what they are told of was written, once; a command that is killed in
-between runs none. None runs before a human has allowed it (see `trust`).
+between runs none. None runs before a human has seen and allowed it; what was seen is remembered by
+its content in acp's own folder, and a script of an initiative that changed since is not run.
 
 A hook that may stop an act gets its payload as JSON on the standard input (or by POST) and answers
 with one JSON object, ``{"verdict": "allow" | "warn" | "block", "message": ...}``. One that fails,
@@ -15,6 +16,7 @@ existing program's hooks.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -23,7 +25,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
@@ -31,13 +33,21 @@ from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
 from acp_core.agents.program import SpawnError, environment, resolve
-from acp_core.files.reading import stamp
+from acp_core.files import atomic
+from acp_core.files.locked import locked_folder
+from acp_core.files.reading import Unreadable, read_bounded, stamp
 from acp_core.files.secrets import mask
 from acp_core.files.transaction import APPEND, Write
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
+from acp_core.person import paths as places
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import trust
+from acp_core.protocols.governed.read import run
+from acp_core.protocols.governed.read.run import (
+    asked_permissions,
+    permissions_fingerprint,
+    trusted_file,
+)
 from acp_core.protocols.governed.schema import (
     HOOK_AUDIT,
     MOST_HOOKS,
@@ -49,7 +59,19 @@ from acp_core.protocols.governed.schema import (
     text,
 )
 from acp_core.protocols.governed.state import OPERATION_MARK, format_time
-from acp_core.protocols.governed.write.opened import hold_files, log_line
+from acp_core.protocols.governed.write.opened import (
+    Opened,
+    RunPlan,
+    commit,
+    hold_files,
+    locked,
+    log_line,
+    permitted,
+    read_unlocked,
+    refuse_agents,
+    take_as_they_are,
+    write,
+)
 
 _LONGEST = 500  # characters of a hook's message
 
@@ -78,7 +100,7 @@ def fire(root: str | Path, phase: str, details: Object) -> list[str]:
     wanted = [each for each in hooks[:MOST_HOOKS] if not is_asked(phase, each)]
     if not wanted or os.environ.get(OPERATION_MARK):
         return []
-    allowed = trust.is_trusted(place)
+    allowed = run.is_trusted(place)
     payload = payload_of(place, phase, details)
     messages, lines = [], []
     for hook in wanted:
@@ -134,19 +156,34 @@ def audit(hook: Hook, phase: str, payload: Object, ended: Ended, seconds: float)
 
 
 def _run(root: Path, hook: Hook, phase: str, payload: Object) -> Ended:
+    """Run a hook that is told of something."""
     if hook.type == "http":
         return _post(hook, payload)
     if not hook.command:
         return Ended("skipped", message="the hook names no command")
     try:
-        program = resolve(hook.command[0], str(root))
-        with payload_file(payload) as path:
-            env = environment() | variables(hook, phase, payload, path)
-            return _wait([program, *hook.command[1:]], root, env, hook.seconds)
-    except SpawnError as error:
-        return Ended("warned_failure", message=clean_line(str(error), _LONGEST))
+        ran = _ran(root, hook, phase, payload)
     except OSError as error:
         return Ended("warned_failure", message=clean_line(error.strerror or str(error), _LONGEST))
+    except SpawnError as error:
+        return Ended("warned_failure", message=clean_line(str(error), _LONGEST))
+    if ran.code is None:
+        return _timed_out("warned_timeout", hook, ran)
+    return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.output)
+
+
+def _ran(root: Path, hook: Hook, phase: str, payload: Object, *, asked: bool = False) -> ProgramRan:
+    """Run the program of a hook; one that is asked gets its payload on the standard input, too."""
+    program = resolve(hook.command[0], str(root))
+    with payload_file(payload) as path:
+        env = environment() | variables(hook, phase, payload, path)
+        words = [program, *hook.command[1:]]
+        given = path if asked else os.devnull
+        return run_program(words, root, env, hook.seconds, _LONGEST, given)
+
+
+def _timed_out(action: str, hook: Hook, ran: ProgramRan) -> Ended:
+    return Ended(action, None, True, f"ended after {hook.seconds:g} seconds. {ran.output}")
 
 
 def variables(hook: Hook, phase: str, payload: Object, path: str) -> dict[str, str]:
@@ -164,13 +201,6 @@ def variables(hook: Hook, phase: str, payload: Object, path: str) -> dict[str, s
         "AGENTXCHAIN_ROLE": str(payload.get("role") or ""),
         "AGENTXCHAIN_PHASE": str(payload.get("phase") or ""),
     }
-
-
-def _wait(words: list[str], root: Path, env: dict[str, str], timeout: float) -> Ended:
-    ran = run_program(words, root, env, timeout, _LONGEST)
-    if ran.code is None:
-        return Ended("warned_timeout", None, True, f"ended after {timeout:g} seconds. {ran.output}")
-    return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.output)
 
 
 def _post(hook: Hook, payload: Object) -> Ended:
@@ -216,7 +246,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 # --- running the program of a hook: its payload, its timeout, and nothing left behind
 
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+
 _TAIL = 4_000  # bytes of what it printed that are looked at
+
 _MOST = 1 << 20  # bytes of its standard output that are kept
 
 
@@ -316,6 +348,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 # --- hooks that are asked before an act, and may stop it
 
 VERDICTS = ("allow", "warn", "block")
+
 _OWN = (schema.STATE, schema.HISTORY, schema.LEDGER)
 
 
@@ -342,7 +375,7 @@ def _one(place: Path, phase: str, hook: Hook, payload: Object) -> list[str]:
     name = hook.name or "hook"
     if os.environ.get(OPERATION_MARK):
         raise Refused(f"the hook {name} must run first ({phase}), but not within a turn")
-    if not trust.is_trusted(place):
+    if not run.is_trusted(place):
         raise Refused(
             f"the hook {name} must run first ({phase}); allow it: acp governed trust {place}"
         )
@@ -365,29 +398,20 @@ def _own(place: Path) -> list[object]:
 
 
 def _answered(place: Path, hook: Hook, phase: str, payload: Object) -> Ended:
-    """Run one hook, and read its answer."""
-    seconds = hook.seconds
+    """Run a hook that is asked, and read its answer."""
     if hook.type == "http":
         return _posted(hook, payload)
     if not hook.command:
         return Ended("blocked_failure", message="the hook names no command")
     try:
-        program = resolve(hook.command[0], str(place))
-        with payload_file(payload) as path:
-            env = environment() | variables(hook, phase, payload, path)
-            ran = run_program([program, *hook.command[1:]], place, env, seconds, _LONGEST, path)
+        ran = _ran(place, hook, phase, payload, asked=True)
     except (SpawnError, OSError) as error:
         return Ended("blocked_failure", message=clean_line(str(error), _LONGEST))
     if ran.code is None:
-        return Ended(
-            "blocked_timeout", None, True, f"ended after {seconds:g} seconds. {ran.output}"
-        )
+        return _timed_out("blocked_timeout", hook, ran)
     if ran.code != 0:
-        return Ended(
-            "blocked_failure",
-            ran.code,
-            message=f"the hook ended with code {ran.code}. {ran.output}",
-        )
+        message = f"the hook ended with code {ran.code}. {ran.output}"
+        return Ended("blocked_failure", ran.code, message=message)
     return _judged(ran.out, ran.code)
 
 
@@ -413,3 +437,120 @@ def _judged(answer: bytes, code: int) -> Ended:
         )
     action = {"allow": "continued", "warn": "warned", "block": "blocked"}[verdict]
     return Ended(action, code, message=text(value, "message", _LONGEST), verdict=verdict)
+
+
+def trust_run(root: Path) -> list[str]:
+    """Allow what the configuration asks for, as it stands; returns what that is.
+
+    Raises:
+        OSError: it cannot be remembered.
+    """
+    config = schema.read_object(root / schema.CONFIG).value
+    place = trusted_file()
+    atomic.private_folder(place.parent)
+    with locked_folder(str(place.parent)):
+        known = schema.read_object(place).value
+        known[os.path.realpath(root)] = permissions_fingerprint(root, config)
+        atomic.replace(place, (json.dumps(known, indent=1) + "\n").encode())
+    return asked_permissions(config)
+
+
+_LARGEST = 4 << 20  # bytes of a script
+
+
+def is_script_trusted(root: Path, path: str) -> bool:
+    """Whether a script of the initiative is, as it stands, what a human let run."""
+    seen = script_digest(root, path)
+    return bool(seen) and _known(root).get(path) == seen
+
+
+def trust_scripts(root: Path, paths: Iterator[str] | tuple[str, ...]) -> list[str]:
+    """Let these scripts run, as they stand; returns those that are there.
+
+    Raises:
+        OSError: it cannot be remembered.
+    """
+    place = _place()
+    atomic.private_folder(place.parent)
+    found = {path: seen for path in paths if (seen := script_digest(root, path))}
+    with locked_folder(str(place.parent)):
+        known = schema.read_object(place).value
+        known[_key(root)] = {**schema.obj(known, _key(root)), **found}
+        atomic.replace(place, json.dumps(known, indent=1).encode())
+    return list(found)
+
+
+def script_digest(root: Path, path: str) -> str:
+    """The SHA-256 of a script inside of the initiative, "" where there is none."""
+    inside = schema.inside(root, path)
+    if inside is None:
+        return ""
+    with contextlib.suppress(Unreadable):
+        return hashlib.sha256(read_bounded(inside, _LARGEST)).hexdigest()
+    return ""
+
+
+def _known(root: Path) -> schema.Object:
+    return schema.obj(schema.read_object(_place()).value, _key(root))
+
+
+def _key(root: Path) -> str:
+    return os.path.realpath(root)
+
+
+def _place() -> Path:
+    return places.state_folder() / "governed" / "trusted.json"
+
+
+# --- an act of a run, with the hooks that are asked before it and told after it
+
+
+def carry_out(
+    root: str | Path,
+    act: str,
+    plan: Callable[[Opened], RunPlan],
+    *,
+    human: bool = True,
+    role: str = "",
+    excluded: Iterable[str] = (),
+) -> RunPlan:
+    """Ask the hooks that may stop an act; plan and write it under the run's lock; tell hooks of it.
+
+    Hooks run once each, and not under the lock: they may use acp themselves.
+
+    Args:
+        root: the repository.
+        act: the name of the act.
+        plan: what it does, of the run as it is then.
+        human: whether an agent at work is refused it.
+        role, excluded: as those of `locked`.
+
+    Returns:
+        What was done, and what hooks said of it.
+
+    Raises:
+        Refused: it is not done. Nothing was written, but for why a result does not pass.
+    """
+    if human:
+        refuse_agents()
+    said: list[str] = []
+    if schema.asked_before(schema.read_object(Path(root) / schema.CONFIG).value, act):
+        opened = permitted(read_unlocked(root, act), act, role=role, excluded=excluded)
+        asked = plan(opened)
+        said += [] if asked.refusal else ask_hooks(root, act, dict(asked.asked))
+    with locked(root, act, role=role, excluded=excluded) as opened:
+        made = plan(opened)
+        if made.taken:
+            take_as_they_are(opened, made.taken)
+        if made.first:
+            made.first()
+        if made.move is None:
+            write(opened, made.what, made.writes)
+        else:
+            commit(opened, made.what, made.move, made.writes)
+    if made.refusal:
+        raise made.refusal
+    said += made.said
+    for phase, details in made.told:
+        said += fire(root, phase, details)
+    return made._replace(said=tuple(said))

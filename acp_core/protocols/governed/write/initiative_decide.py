@@ -1,7 +1,15 @@
 """What a human decides about an initiative, and the coordinator's own step. Every write of both.
 
-Each has a preparation (for showing what it would do) and is done under the locks. Source: governed
-protocol specification, "Gates and resync", "How it works" and "File layout".
+The resync after a barrier's approval: every workstream crosses, or none. First all are checked,
+then all are written as one, then all are read again. What failed stands in the ledger; the
+coordinator is then ``blocked:resync_failed`` until a resync succeeds.
+
+A workstream's lost state is made again: its history tells which turns were accepted and what the
+last one asked for; the coordinator tells the run, its phase, and which barriers it crossed. A turn
+that was under way is lost: another is assigned. The damaged file is kept. A workstream that crossed
+a barrier which nobody approved is taken back to it in the same way. Source: governed protocol
+specification, "Gates and resync" (its three invariants; a corrupt state file needs a human), "How
+it works" and "File layout".
 """
 
 from __future__ import annotations
@@ -11,14 +19,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.transaction import REPLACE, Transaction, Write
 from acp_core.model.errors import Refused
+from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read import initiative, own_writes
+from acp_core.protocols.governed.read import existing_program, initiative, own_writes
 from acp_core.protocols.governed.read.initiative import (
     Initiative,
     Plan,
@@ -27,25 +37,26 @@ from acp_core.protocols.governed.read.initiative import (
     read_initiative,
     read_plan,
 )
-from acp_core.protocols.governed.rules import guard, initiative_reconcile
-from acp_core.protocols.governed.rules.initiative_reconcile import (
+from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.rules import guard, initiatives
+from acp_core.protocols.governed.rules.initiatives import (
     ACTIVE,
     APPROVED,
     COMPLETED,
     CROSSED,
-    PENDING,
     REACHED,
     REJECTED,
     RESYNC_FAILED,
     ResyncProblem,
+    has_crossed,
     ledger_sentence,
-    record,
-    stamped,
-    super_run_id,
-)
-from acp_core.protocols.governed.rules.initiatives import (
     linked_workstreams,
+    record,
+    super_run_id,
+    unreached,
+    was_crossed,
     why_state_cannot_be_rebuilt,
+    why_workstream_cannot_be_mended,
 )
 from acp_core.protocols.governed.schema import (
     CoordinatorLine,
@@ -59,13 +70,13 @@ from acp_core.protocols.governed.schema import (
     text,
 )
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write import initiative_opened, initiative_workstreams, opened
+from acp_core.protocols.governed.write import initiative_opened, opened, restore
 from acp_core.protocols.governed.write import opened as write_opened
 from acp_core.protocols.governed.write.initiative_opened import (
     LEDGER,
     STATE,
+    InitiativePlan,
     OpenedInitiative,
-    Prepared,
     Writes,
     hold_initiative,
     observe,
@@ -76,8 +87,10 @@ from acp_core.protocols.governed.write.opened import Failed, content, seal_lawfu
 from acp_core.protocols.kit.guard import check
 
 NOTHING = ("nothing new",)
+
 """What a look tells that found nothing."""
-Preparing = Callable[[OpenedInitiative, datetime], Prepared]
+
+Planning = Callable[[OpenedInitiative], InitiativePlan]
 
 
 class StepOutcome(NamedTuple):
@@ -96,14 +109,14 @@ class Decision(NamedTuple):
     comment: str
 
 
-def prepare_step(opened: OpenedInitiative, now: datetime) -> Prepared:
+def plan_step(opened: OpenedInitiative, now: datetime) -> InitiativePlan:
     """Look at all workstreams and write down what changed."""
     seen, writes = observe(opened, now)
     messages = tuple(ledger_sentence(decode(CoordinatorLine, line)) for line in seen.lines)
-    return Prepared("check all workstreams", writes.all(), messages)
+    return InitiativePlan("check all workstreams", writes.all(), messages)
 
 
-def prepare_approval(opened: OpenedInitiative, decision: Decision, now: datetime) -> Prepared:
+def plan_approval(opened: OpenedInitiative, decision: Decision, now: datetime) -> InitiativePlan:
     """Approve an open cross-repo gate, and resync all workstreams.
 
     Raises:
@@ -120,11 +133,11 @@ def prepare_approval(opened: OpenedInitiative, decision: Decision, now: datetime
     said = (f"{barrier.name}{how}", *prepared.messages)
 
     def otherwise(reason: str) -> tuple[Write, ...]:
-        noted = Writes(opened.root)
+        noted = opened.writes(now)
         after = _approved(opened, seen.state, barrier, decision, noted, now)
         return _noting(opened, barrier, after, reason, noted, now)
 
-    return Prepared(
+    return InitiativePlan(
         f"approve {barrier.name} and resync",
         prepared.writes,
         (f"approved {said[0]}", *said[1:]),
@@ -136,19 +149,15 @@ def prepare_approval(opened: OpenedInitiative, decision: Decision, now: datetime
 
 def _crossing(
     opened: OpenedInitiative, barrier: PlannedBarrier, state: Object, writes: Writes, now: datetime
-) -> Prepared:
+) -> InitiativePlan:
     """All workstreams past an approved barrier; ``messages`` say what keeps them from it."""
-    found, at = initiative_workstreams.resync_problems(opened, barrier), format_time(now)
+    found, at = resync_problems(opened, barrier), format_time(now)
     if found:
-        writes.state(
-            initiative_workstreams.resync_failing(opened, barrier, state, found, writes, at)
-        )
+        writes.state(resync_failing(opened, barrier, state, found, writes, at))
     else:
         approval = obj(obj(state, "barriers"), barrier.name)
-        writes.state(
-            initiative_workstreams.resync_crossing(opened, barrier, state, approval, writes, at)
-        )
-    return Prepared("", writes.all(), tuple(_sentences(found)))
+        writes.state(resync_crossing(opened, barrier, state, approval, writes, at))
+    return InitiativePlan("", writes.all(), tuple(_sentences(found)))
 
 
 def _noting(
@@ -160,17 +169,13 @@ def _noting(
     now: datetime,
 ) -> tuple[Write, ...]:
     found = [ResyncProblem("", reason)]
-    writes.state(
-        initiative_workstreams.resync_failing(
-            opened, barrier, state, found, writes, format_time(now)
-        )
-    )
+    writes.state(resync_failing(opened, barrier, state, found, writes, format_time(now)))
     return writes.all()
 
 
-def prepare_rejection(
+def plan_rejection(
     opened: OpenedInitiative, decision: Decision, workstreams: Sequence[str], now: datetime
-) -> Prepared:
+) -> InitiativePlan:
     """Reject an open cross-repo gate: the named workstreams (or all) go back to work.
 
     Raises:
@@ -185,10 +190,10 @@ def prepare_rejection(
     at, records = format_time(now), dict(obj(state, "workstreams"))
     sent = []
     for stream in chosen or opened.initiative.workstreams:
-        if stream.run is None or stream.run.state.reason:
+        if stream.readable is None:
             raise Refused(f"the state of {stream.name} cannot be read: repair it first")
         change = initiative.send_back_from_barrier(
-            stream.run, barrier.name, decision.by, decision.comment, at
+            stream.readable, barrier.name, decision.by, decision.comment, at
         )
         writes.run(stream, change)
         records[stream.name] = record(stream) | {"status": change.state["status"]}
@@ -207,46 +212,38 @@ def prepare_rejection(
         "type": "barrier_rejected", "barrier": barrier.name, "phase": barrier.phase,
         "by": decision.by, "comment": decision.comment, "workstreams": sent,
     }  # fmt: skip
-    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    writes.ledger(line)
     how = f"{barrier.name}: {', '.join(sent)} back at work in {barrier.phase}"
     would = (f"reject {how}",)
-    return Prepared(f"reject {barrier.name}", writes.all(), (f"rejected {how}",), would=would)
+    return InitiativePlan(f"reject {barrier.name}", writes.all(), (f"rejected {how}",), would=would)
 
 
-def prepare_resync(opened: OpenedInitiative, now: datetime) -> Prepared:
+def plan_resync(opened: OpenedInitiative, now: datetime) -> InitiativePlan:
     """Complete the crossing of an approved barrier that failed; then look at all workstreams."""
-    barrier = initiative_workstreams.owed_barrier(opened)
+    barrier = owed_barrier(opened)
     before = opened.initiative.state.value
     if barrier is None:
         seen, writes = observe(_without_failure(opened), now)
         if before.get("status") == RESYNC_FAILED:
             line: Object = {"type": "resync", "barrier": None, "workstreams": []}
             writes.state(seen.state | {"updated_at": format_time(now)})
-            run_id = super_run_id(opened.initiative, opened.plan)
-            writes.ledger(list(stamped([line], format_time(now), run_id)))
+            writes.ledger(line)
         new = tuple(ledger_sentence(decode(CoordinatorLine, line)) for line in seen.lines)
-        return Prepared("resync", writes.all(), new or ("all workstreams are coherent",))
-    prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
+        return InitiativePlan("resync", writes.all(), new or ("all workstreams are coherent",))
+    prepared = _crossing(opened, barrier, before, opened.writes(now), now)
     messages: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
     if prepared.messages:
-        crossed = initiative_reconcile.was_crossed(opened.initiative.workstreams, barrier.name)
+        crossed = initiatives.was_crossed(opened.initiative.workstreams, barrier.name)
         what = (
             "was already crossed and cannot be checked now" if crossed else "is still not crossed"
         )
         messages = (f"{barrier.name} {what}", *prepared.messages)
-    return Prepared(
+    return InitiativePlan(
         f"resync past {barrier.name}",
         prepared.writes,
         messages,
-        otherwise=lambda reason: _noting(opened, barrier, before, reason, Writes(opened.root), now),
+        otherwise=lambda reason: _noting(opened, barrier, before, reason, opened.writes(now), now),
     )
-
-
-def mend_workstream(root: Path, name: str, by: str, now: datetime) -> StepOutcome:
-    """Make a workstream's lost state again. Raises as `mending.prepare_mending`."""
-    from acp_core.protocols.governed.write.initiative_workstreams import prepare_mending
-
-    return _do(root, schema.MEND, lambda opened, at: prepare_mending(opened, name, by, at), now)
 
 
 def step(root: Path, now: datetime) -> StepOutcome:
@@ -255,56 +252,38 @@ def step(root: Path, now: datetime) -> StepOutcome:
     Raises:
         Refused: the initiative cannot be acted on.
     """
-    return _do(root, schema.COORDINATE, prepare_step, now)
+    return carry_out_in_initiative(root, schema.COORDINATE, partial(plan_step, now=now), now)
 
 
-def approve(root: Path, decision: Decision, now: datetime) -> StepOutcome:
-    """Approve a cross-repo gate. Raises as `prepare_approval`."""
-    return _do(
-        root, schema.APPROVE_BARRIER, lambda opened, at: prepare_approval(opened, decision, at), now,
-        crosses=True,
-    )  # fmt: skip
-
-
-def reject(
-    root: Path, decision: Decision, workstreams: Sequence[str], now: datetime
+def carry_out_in_initiative(
+    root: Path, act: str, plan: Planning, now: datetime, *, crosses: bool = False
 ) -> StepOutcome:
-    """Reject a cross-repo gate. Raises as `prepare_rejection`."""
-    return _do(
-        root, schema.REJECT_BARRIER,
-        lambda opened, at: prepare_rejection(opened, decision, workstreams, at), now,
-    )  # fmt: skip
-
-
-def synchronise(root: Path, now: datetime) -> StepOutcome:
-    """Resync after what failed was mended. Raises as `step`."""
-    return _do(root, schema.RESYNC, prepare_resync, now, crosses=True)
-
-
-def _do(
-    root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: bool = False
-) -> StepOutcome:
-    """Look, prepare and write under the locks; then context documents and hooks.
+    """Look, plan and write under the locks; then context documents and hooks.
 
     Args:
+        root: the initiative.
         act: the name of the act, which nothing may stand in the way of.
+        plan: what it does, of the initiative as it is then.
+        now: the time.
         crosses: the workstreams are to cross the barrier by it: else it has failed.
     """
     warnings: list[str] = []
     failed: tuple[str, ...] = ()
     messages: list[str] = []
-    for each in (prepare_step, prepare, prepare_step):  # who arrived; the act; who is done now
+    look: Planning = partial(plan_step, now=now)
+    for each in (look, plan, look):  # who arrived; the act; who is done now
         with hold_initiative(root) as (holder, opened):
             if holder.recovered:
                 warnings.append(_recovered(holder.recovered))
             for stream in opened.initiative.workstreams:
                 _seal(stream, holder)
-            if each is prepare:
+            if each is plan or act == schema.COORDINATE:
                 check(guard.of_initiative(opened.initiative), act)
-            prepared = each(opened, now)
+            prepared = each(opened)
             warnings += prepared.warnings
             try:
-                _commit(holder, prepared)
+                if prepared.writes:
+                    holder.commit(prepared.what, prepared.writes)
             except Failed as error:
                 if prepared.otherwise is None:
                     raise
@@ -317,9 +296,9 @@ def _do(
         )  # each is told of the initiative as it then was
     with hold_initiative(root) as (_, opened):
         warnings += initiative_opened.write_context(opened)
-        barrier = initiative_workstreams.owed_barrier(opened)
+        barrier = owed_barrier(opened)
         if opened.initiative.state.value.get("status") == RESYNC_FAILED and barrier and not failed:
-            failed = tuple(_sentences(initiative_workstreams.resync_problems(opened, barrier)))
+            failed = tuple(_sentences(resync_problems(opened, barrier)))
             said = f"no obstacle is left at {barrier.name}: resync"
             if not failed and crosses:  # what was in the way is gone, but they did not cross
                 failed = (said,)
@@ -330,13 +309,8 @@ def _do(
 
 def _seal(stream: Workstream, holder: Transaction) -> None:
     """Take over what the existing program lawfully did in a workstream."""
-    if stream.run is not None and not stream.run.state.reason:
-        seal_lawful(stream.run, content(stream.run.root, schema.STATE), holder)
-
-
-def _commit(holder: Transaction, prepared: Prepared) -> None:
-    if prepared.writes:
-        holder.commit(prepared.what, prepared.writes)
+    if run := stream.readable:
+        seal_lawful(run, content(run.root, schema.STATE), holder)
 
 
 def _recovered(found: write_opened.Recovered) -> str:
@@ -412,7 +386,7 @@ def _approved(
         "type": "barrier_approved", "barrier": barrier.name, "phase": barrier.phase,
         "by": decision.by, "comment": decision.comment,
     }  # fmt: skip
-    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    writes.ledger(line)
     return state | {"barriers": obj(state, "barriers") | {barrier.name: kept}, "updated_at": at}
 
 
@@ -422,11 +396,11 @@ def _sentences(found: Sequence[ResyncProblem]) -> list[str]:
 
 def _unmet(opened: OpenedInitiative, barrier: PlannedBarrier) -> Iterator[str]:
     """What a human should know before approving: it does not keep the gate shut."""
-    from acp_core.protocols.governed.read.gates import lacking
+    from acp_core.protocols.governed.read.run import lacking
 
     for stream in opened.initiative.workstreams:
-        run = stream.run
-        if run is None or run.state.reason or run.phase != barrier.phase:
+        run = stream.readable
+        if run is None or run.phase != barrier.phase:
             continue
         for gate in lacking(run):
             yield f"{stream.name}: {gate.label} is not met ({gate.evidence})"
@@ -498,12 +472,8 @@ def _signs(root: Path) -> list[Path]:
 # rejected, and how the last resync ended; what only a workstream's state says is no proof of an
 # approval. The damaged file is kept.
 
-_EMPTY: Object = {
-    "reached_by": [], "reached_at": None, "approved_at": None, "approved_by": None, "comment": None,
-}  # fmt: skip
 
-
-def prepare_state(root: Path, by: str, now: datetime) -> Prepared:
+def plan_state(root: Path, by: str, now: datetime) -> InitiativePlan:
     """Make the coordinator's state again. Writes nothing.
 
     Raises:
@@ -516,11 +486,11 @@ def prepare_state(root: Path, by: str, now: datetime) -> Prepared:
     line: Object = {"type": "coordinator_mended", "by": by, "status": state["status"]}
     damaged, more = _damaged(root, initiative, now)
     line |= {"kept": damaged} if damaged else {}
-    writes = Writes(root)
+    writes = Writes(root, format_time(now), text(state, "super_run_id", 120))
     writes.state(state)
-    writes.ledger(list(stamped([line], format_time(now), text(state, "super_run_id", 120))))
+    writes.ledger(line)
     how = f"the coordinator's state from its ledger: {_summary(state)}"
-    return Prepared(
+    return InitiativePlan(
         "rebuild the coordinator's state", (*more, *writes.all()), (f"made {how}",),
         would=(f"make {how}",),
     )  # fmt: skip
@@ -534,7 +504,7 @@ def mend_state(root: Path, by: str, now: datetime) -> StepOutcome:
     """
     homes = run_homes(read_initiative(root))
     with opened.hold_files(root, own_writes.COORDINATOR_HOME, homes) as holder:
-        prepared = prepare_state(root, by, now)
+        prepared = plan_state(root, by, now)
         holder.commit(prepared.what, prepared.writes)
     seen = step(root, now)
     return seen._replace(
@@ -550,8 +520,7 @@ def rebuilt_state(root: Path, plan: Plan, ledger: Log, now: datetime) -> Object:
     linked = linked_workstreams(ledger)
     known = Loaded({"workstreams": linked})
     streams = read_initiative(root, known).workstreams
-    barriers = {barrier.name: {"phase": barrier.phase, "status": PENDING} | _EMPTY
-                for barrier in plan.barriers}  # fmt: skip
+    barriers = {barrier.name: unreached(barrier.phase) for barrier in plan.barriers}
     for line in ledger.lines:
         barrier = barriers.get(text(line.value, "barrier", 80))
         if barrier is not None:
@@ -616,3 +585,231 @@ def _summary(state: Object) -> str:
 def _barriers(state: Object) -> Iterator[str]:
     for name, barrier in schema.objects(state.get("barriers")).items():
         yield f"{name} {barrier['status']}"
+
+
+def mendable(opened: OpenedInitiative) -> list[str]:
+    """The workstreams whose state is lost, or past a barrier that is shut, and can be made again."""
+    return [s.name for s in opened.initiative.workstreams if not _why_not_mendable(opened, s)]
+
+
+def _why_not_mendable(opened: OpenedInitiative, stream: Workstream) -> str:
+    run = stream.run
+    crossed = _crossed(opened, stream)
+    if crossed and run is not None:
+        turn = next((each for each in run.turns if each.running), None)
+        if turn is not None:
+            return f"the program of {turn.role} is running: stop it first (acp governed stop-turn)"
+    return why_workstream_cannot_be_mended(stream, crossed=bool(crossed))
+
+
+def plan_mending(opened: OpenedInitiative, name: str, by: str, now: datetime) -> InitiativePlan:
+    """Make the state of a workstream again.
+
+    Raises:
+        Refused: it is not lost, or cannot be made again.
+    """
+    stream = opened.stream(name)
+    reason = _why_not_mendable(opened, stream)
+    if reason or stream.run is None:
+        raise Refused(f"cannot rebuild the state of {name}: {reason}")
+    at = format_time(now)
+    move = rebuilt_workstream(opened, stream, stream.run, now)
+    writes = opened.writes(now)
+    writes.run(stream, move)
+    mended = stream._replace(run=replace(stream.run, state=schema.Loaded(move.state), turns=()))
+    before = opened.initiative.state.value
+    records = obj(before, "workstreams") | {name: record(mended)}
+    writes.state(before | {"workstreams": records, "updated_at": at})
+    line: Object = {
+        "type": "workstream_mended", "workstream": name, "by": by,
+        "phase": move.state["phase"], "status": move.state["status"],
+    }  # fmt: skip
+    more = restore.set_apart(Path(stream.path), stream.run, now)
+    line |= {"kept": f"{restore.KEPT}/{more[-1].path.name}"} if more else {}
+    writes.ledger(line)
+    how = f"the state of {name} from its history: {_workstream_summary(move.state)}"
+    return InitiativePlan(
+        f"rebuild the state of {name}", (*more, *writes.all()), (f"made {how}",),
+        would=(f"make {how}",),
+    )  # fmt: skip
+
+
+def rebuilt_workstream(
+    opened: OpenedInitiative, stream: Workstream, run: Run, now: datetime
+) -> Move:
+    """The state that a workstream's history leads to, held before the barriers that are shut."""
+    phase, run_id = _phase(opened, stream), stream.recorded.run_id
+    crossed = {
+        barrier.name: str(barrier_record.get("approved_at"))
+        for barrier in opened.plan.barriers
+        if (barrier_record := _record_of(opened, barrier.name)).get("status") == APPROVED
+        and restore.is_before(run, barrier.phase, phase)
+    }
+    state = restore.state_in_phase(run, run_id, phase, now) | {
+        "super_run_id": super_run_id(opened.initiative, opened.plan),
+        "barriers": opened.plan.by_phase(),
+    }
+    if crossed:
+        state["barrier_approvals"] = crossed
+    barrier = opened.plan.by_phase().get(phase, "")
+    here = replace(run, state=schema.Loaded(state), turns=())
+    asked = restore.request_of_last_turn(
+        run, restore.lines_of_run(run.history.lines, run_id), phase
+    )
+    reached = stream.name in schema.strings(_record_of(opened, barrier), "reached_by")
+    if asked is None or not barrier or not (reached or _crossed(opened, stream)):
+        return Move(state)
+    return initiative.hold_at_barrier(here, asked, barrier, now)
+
+
+def _phase(opened: OpenedInitiative, stream: Workstream) -> str:
+    """Where the workstream belongs: at the first barrier that it crossed, else as last known."""
+    crossed = (barrier.phase for barrier in _crossed(opened, stream))
+    return next(crossed, stream.recorded.phase)
+
+
+def _crossed(opened: OpenedInitiative, stream: Workstream) -> list[PlannedBarrier]:
+    """The barriers that a workstream is past and nobody approved, in the order of their phases."""
+    run = stream.run
+    if run is None:
+        return []
+    found = [
+        barrier
+        for barrier in opened.plan.barriers
+        if _record_of(opened, barrier.name).get("status") != APPROVED
+        and initiative.is_past_phase(run, barrier.phase)
+    ]
+    return sorted(found, key=lambda barrier: run.phases.index(barrier.phase))
+
+
+def _record_of(opened: OpenedInitiative, barrier: str) -> Object:
+    return objects(opened.initiative.state.value.get("barriers")).get(barrier, {})
+
+
+def _workstream_summary(state: Object) -> str:
+    on = text(state, "blocked_on", 200)
+    return f"{state['phase']}, {on or state['status']}"
+
+
+def owed_barrier(opened: OpenedInitiative) -> PlannedBarrier | None:
+    """The approved barrier that not every workstream has crossed, or None.
+
+    A barrier that a workstream must have crossed to be where the coordinator last saw it is named
+    only where no other is owed: an unreadable state is no sign that it never crossed that one.
+    """
+    record = opened.initiative.record
+    approved = [b for b in opened.plan.barriers if record.barrier(b.name).status == APPROVED]
+    streams = opened.initiative.workstreams
+    found = [b for b in approved if not all(_was_past(stream, b) for stream in streams)]
+    found += [b for b in approved if not all(has_crossed(stream, b.name) for stream in streams)]
+    return next(iter(found), None)
+
+
+def _was_past(stream: Workstream, barrier: PlannedBarrier) -> bool:
+    """Whether it has crossed; of one that cannot be read, as far as its last known phase tells."""
+    run = stream.run
+    if run is None or not run.state.reason:
+        return has_crossed(stream, barrier.name)
+    at, phases = stream.recorded.phase, run.phases
+    known = at in phases and barrier.phase in phases
+    return known and phases.index(at) > phases.index(barrier.phase)
+
+
+def resync_problems(opened: OpenedInitiative, barrier: PlannedBarrier) -> list[ResyncProblem]:
+    """Every reason why not all workstreams can cross now."""
+    found = []
+    run_id = super_run_id(opened.initiative, opened.plan)
+    for stream in opened.initiative.workstreams:
+        if not has_crossed(stream, barrier.name):
+            reason = _resync_problem(stream, barrier, run_id)
+            if reason:
+                found.append(ResyncProblem(stream.name, reason))
+    return found
+
+
+def _resync_problem(stream: Workstream, barrier: PlannedBarrier, run_id: str) -> str:
+    run = stream.run
+    if run is None:
+        return "its path leads out of the initiative"
+    if run.config.reason:
+        return f"its configuration cannot be read: {schema.why(run.config.reason)}"
+    if run.state.reason:
+        return f"its state cannot be read: {schema.why(run.state.reason)}"
+    state, known = run.state.value, stream.recorded.raw.get("run_id")
+    if state.get("super_run_id") != run_id:
+        return f"its state lacks the super_run_id {run_id}"
+    if known and state.get("run_id") != known:
+        other = clean_line(stream.recorded.run_id, 80)
+        return f"its run is {run.record.run_id or 'none'}, and not {other}"
+    if initiative.held_at(state) != barrier.name or state.get("phase") != barrier.phase:
+        return f"the workstream is not at the barrier ({run.phase}: {run.status})"
+    if run.unfinished:
+        return existing_program.transaction_refusal(run.unfinished)
+    if run.turns:
+        return f"the turn {run.turns[0].id} is active"
+    if barrier.phase not in (tuple(obj(run.config.value, "routing")) or schema.PHASES):
+        return f"its configuration has no phase {clean_line(barrier.phase, 80)}"
+    for name, log in ((schema.LEDGER, run.ledger), (schema.EVENTS, run.events)):
+        for number, reason in log.problems:
+            if number == 0:
+                return f"{name} cannot be read: {schema.why(reason)}"
+    home = Path(stream.path) / own_writes.RUN_HOME
+    if not os.access(home, os.W_OK):
+        return f"{own_writes.RUN_HOME} cannot be written"
+    return ""
+
+
+def resync_crossing(
+    opened: OpenedInitiative,
+    barrier: PlannedBarrier,
+    state: Object,
+    approval: Object,
+    writes: Writes,
+    at: str,
+) -> Object:
+    """All workstreams past the barrier; returns the coordinator's state after it.
+
+    Args:
+        opened: the initiative; `problems` found none.
+        barrier: the approved barrier.
+        state: the coordinator's state with the approval.
+        approval: the barrier's record in it.
+        writes: gets the workstreams' states and lines.
+        at: the time of the resync.
+    """
+    by, comment = text(approval, "approved_by", 200), str(approval.get("comment") or "")
+    approved_at = str(approval.get("approved_at"))
+    moved = []
+    records = dict(obj(state, "workstreams"))
+    for stream in opened.initiative.workstreams:
+        if has_crossed(stream, barrier.name) or stream.run is None:
+            continue
+        change = initiative.cross_barrier(stream.run, barrier.name, by, comment, approved_at)
+        writes.run(stream, change)
+        changed = record(stream) | {
+            "phase": change.state["phase"],
+            "status": change.state["status"],
+        }
+        records[stream.name] = changed
+        moved.append({"workstream": stream.name, "from": barrier.phase, "to": changed["phase"]})
+    state = state | {"workstreams": records, "status": ACTIVE, "updated_at": at}
+    line = {"type": "resync", "barrier": barrier.name, "workstreams": moved}
+    writes.ledger(line)
+    return state
+
+
+def resync_failing(
+    opened: OpenedInitiative,
+    barrier: PlannedBarrier,
+    state: Object,
+    found: list[ResyncProblem],
+    writes: Writes,
+    at: str,
+) -> Object:
+    """The coordinator's state after a resync that failed; nothing of any workstream is written."""
+    failures = [problem._asdict() for problem in found]
+    line: Object = {"type": "resync_failed", "barrier": barrier.name, "failures": failures}
+    if was_crossed(opened.initiative.workstreams, barrier.name):
+        line["crossed"] = True
+    writes.ledger(line)
+    return state | {"status": RESYNC_FAILED, "updated_at": at}

@@ -33,12 +33,7 @@ from acp_core.protocols.governed.read.initiative import (
     read_plan,
 )
 from acp_core.protocols.governed.rules import guard
-from acp_core.protocols.governed.rules.initiative_reconcile import (
-    Seen,
-    inspect,
-    stamped,
-    super_run_id,
-)
+from acp_core.protocols.governed.rules.initiatives import Seen, inspect, stamped, super_run_id
 from acp_core.protocols.governed.schema import (
     CoordinatorLine,
     LedgerLine,
@@ -49,7 +44,7 @@ from acp_core.protocols.governed.schema import (
     text,
 )
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write import hooks, trust
+from acp_core.protocols.governed.write import hooks
 from acp_core.protocols.governed.write import opened as write_opened
 from acp_core.protocols.kit.guard import check
 
@@ -64,6 +59,10 @@ class OpenedInitiative(NamedTuple):
     plan: Plan
     initiative: Initiative
 
+    def writes(self, now: datetime) -> Writes:
+        """What is to be written of it at a time."""
+        return Writes(self.root, format_time(now), super_run_id(self.initiative, self.plan))
+
     def stream(self, name: str) -> Workstream:
         """The workstream of this name.
 
@@ -77,7 +76,7 @@ class OpenedInitiative(NamedTuple):
         raise Refused(f"no workstream {name!r} (workstreams: {known})")
 
 
-class Prepared(NamedTuple):
+class InitiativePlan(NamedTuple):
     """A step of the coordinator before it is done: all its writes, and what it says.
 
     ``messages`` say what is so once it is done, ``would`` the same before. ``otherwise`` makes the
@@ -98,10 +97,16 @@ class Prepared(NamedTuple):
 
 
 class Writes:
-    """The writes of one commit: a file is replaced once, lines of a log come together."""
+    """The writes of one commit: a file is replaced once, lines of a log come together.
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    Args:
+        root: the initiative's folder.
+        at: the time that lines of the coordinator's ledger bear.
+        run_id: the initiative's id, which they bear, too.
+    """
+
+    def __init__(self, root: Path, at: str, run_id: str) -> None:
+        self._root, self._at, self._run_id = root, at, run_id
         self._replaced: dict[Path, bytes] = {}
         self._lines: dict[Path, bytes] = {}
 
@@ -123,9 +128,9 @@ class Writes:
             data = b"".join(write_opened.log_line(line) for line in lines)
             self._lines[path] = self._lines.get(path, b"") + data
 
-    def ledger(self, lines: Sequence[Object]) -> None:
+    def ledger(self, *lines: Object) -> None:
         """Lines for the coordinator's ledger."""
-        self.append(self._root / LEDGER, lines)
+        self.append(self._root / LEDGER, list(stamped(lines, self._at, self._run_id)))
 
     def all(self) -> tuple[Write, ...]:
         """Those of the workstreams first, the coordinator's own last."""
@@ -193,12 +198,12 @@ def run_homes(initiative: Initiative) -> list[str]:
 def observe(opened: OpenedInitiative, now: datetime) -> tuple[Seen, Writes]:
     """One look, with its writes."""
     seen = inspect(opened.initiative, opened.plan, now)
-    writes = Writes(opened.root)
+    writes = opened.writes(now)
     for stream, change in seen.held:
         writes.run(stream, change)
     if seen.state != opened.initiative.state.value:
         writes.state(seen.state)
-    writes.ledger(seen.lines)
+    writes.ledger(*seen.lines)
     return seen, writes
 
 
@@ -454,9 +459,8 @@ def _run_hooks(root: Path) -> Iterator[str]:
         opened = open_initiative(root)
         ended = _run_hook(opened, hook, line)
         content = {"type": "hook", "hook": hook.name, "line": line.number, **ended._asdict()}
-        writes = Writes(root)
-        run_id = super_run_id(opened.initiative, opened.plan)
-        writes.ledger(list(stamped([content], format_time(datetime.now(UTC)), run_id)))
+        writes = opened.writes(datetime.now(UTC))
+        writes.ledger(content)
         with write_opened.hold_files(root, own_writes.COORDINATOR_HOME) as holder:
             holder.commit(f"record how {hook.name} ended", writes.all())
         if ended.outcome != "ok":
@@ -467,7 +471,7 @@ def _run_hook(opened: OpenedInitiative, hook: Hook, line: Line) -> HookEnded:
     script = schema.inside(opened.root, hook.path)
     if script is None or not script.is_file():
         return HookEnded("not run", detail=f"no script {clean_line(hook.path, 200)}")
-    if not trust.is_script_trusted(opened.root, hook.path):
+    if not hooks.is_script_trusted(opened.root, hook.path):
         return HookEnded("not run", detail="not allowed yet: acp governed coordinator trust")
     began = time.monotonic()
     try:

@@ -14,7 +14,7 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,6 +80,46 @@ class Opened(NamedTuple):
     def objections(self) -> dict[str, str]:
         """The status of every objection, by its id."""
         return {each.id: each.status for each in self.run.objections}
+
+
+class RunPlan(NamedTuple):
+    """What an act of a run does: shown as a preview, made anew under the lock and done.
+
+    Making it has no effects.
+
+    Attributes:
+        what: how the journal calls it.
+        sentence: what it would do, and ``done`` the same once it is.
+        move: the run's next state and lines, None where these stay.
+        writes: other files.
+        warnings: what is to be heeded first.
+        before, after: what programs read of its preview, and of its outcome.
+        words: what the existing program is told so that it does it: then nothing is written here.
+        refusal: why it is not done; its writes only note that.
+        taken: the run's own files that a human takes as they are, first.
+        first: what is done under the lock before it is written.
+        asked: what the hooks are told that may stop it.
+        told: the hooks that are told of it then: the phase, and what they are told.
+        said: what is said of it besides; of what was done also what hooks say.
+        subject: what it is about.
+    """
+
+    what: str
+    sentence: str
+    done: str = ""
+    move: Move | None = None
+    writes: Sequence[Write] = ()
+    warnings: tuple[str, ...] = ()
+    before: Mapping[str, object] = {}
+    after: Mapping[str, object] = {}
+    words: Sequence[str] = ()
+    refusal: Refused | None = None
+    taken: Sequence[str] = ()
+    first: Callable[[], object] | None = None
+    asked: Mapping[str, Any] = {}
+    told: Sequence[tuple[str, Object]] = ()
+    said: tuple[str, ...] = ()
+    subject: Any = None
 
 
 def new_id(kind: str) -> str:
@@ -261,6 +301,18 @@ def removing(root: Path, name: str) -> list[Write]:
     if odd is not None or len(names) > MOST:
         raise Refused(f"{name} holds more than a turn's files ({odd or len(names)}): clean it up")
     return [Write(path, REMOVE) for path in found]
+
+
+def reserved_changed(opened: Opened) -> tuple[str, ...]:
+    """The run's own files that somebody but acp wrote, in a run that acp made."""
+    return guard.changed(opened.run) if guard.is_tampered(opened.run) else ()
+
+
+def take_as_they_are(opened: Opened, names: Iterable[str]) -> None:
+    """A human takes the run's own files as they are, whoever wrote them."""
+    sealed = own_writes.sound(opened.root, names)
+    if sealed is not None:
+        write(opened, "accept the run's files as they are", [sealed])
 
 
 def refuse_over_unfinished(opened: Opened) -> None:

@@ -37,12 +37,10 @@ from acp_core.protocols.governed.state import (
 )
 from acp_core.protocols.governed.write.opened import (
     Opened,
+    RunPlan,
     content,
     json_document,
-    locked,
     log_line,
-    refuse_agents,
-    write,
 )
 from acp_core.protocols.kit.guard import check
 
@@ -319,21 +317,12 @@ def _detail(on: str) -> str:
 BACKUPS = ".agentxchain/backups/transactions"
 
 
-def set_aside(root: str | Path, now: datetime) -> tuple[str, ...]:
-    """Put every unfinished note aside; returns where they are kept, relative to the repository.
+def setting_aside(opened: Opened, now: datetime) -> RunPlan:
+    """Put every unfinished note aside.
 
     Raises:
-        Refused: there is none, that program is at work, or an agent asks. Nothing was written.
+        Refused: there is none, or that program is at work.
     """
-    refuse_agents()
-    with locked(root, schema.SET_ASIDE) as opened:
-        wanted = setting_aside(opened, now)
-        write(opened, "set aside unfinished writes of the agentxchain program", wanted)
-        return tuple(os.path.relpath(w.path, opened.root) for w in wanted if w.verb == REPLACE)
-
-
-def setting_aside(opened: Opened, now: datetime) -> list[Write]:
-    """What `set_aside` writes. Writes nothing. Raises as it does."""
     if not opened.run.unfinished:
         raise Refused("the agentxchain program left nothing unfinished")
     home = opened.root / RUN_HOME
@@ -345,13 +334,21 @@ def setting_aside(opened: Opened, now: datetime) -> list[Write]:
     ):
         raise Refused(existing_program.lock_refusal(home, holder))
     place = opened.root / BACKUPS / re.sub(r"[:.]", "-", format_time(now))
-    found = []
+    wanted = []
     for each in opened.run.unfinished:
         data = content(opened.root, each.name)
         if data is not None:
             below = os.path.relpath(each.name, existing_program.TRANSACTIONS)
-            found += [
+            wanted += [
                 Write(place / below, REPLACE, data),
                 Write(opened.root / each.name, REMOVE),
             ]
-    return found
+    begun = "; ".join(map(existing_program.describe_transaction, opened.run.unfinished[:10]))
+    kept = tuple(os.path.relpath(w.path, opened.root) for w in wanted if w.verb == REPLACE)
+    return RunPlan(
+        "set aside unfinished writes of the agentxchain program",
+        f"Set aside the unfinished {begun} of the agentxchain program.",
+        f"Set aside as {', '.join(kept)}.",
+        writes=wanted,
+        after={"set_aside": kept},
+    )

@@ -17,11 +17,10 @@ from acp_core.agents.program import SpawnError
 from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError
-from acp_core.protocols.governed.conduct.task import TakenTurn, Task, task
 from acp_core.protocols.governed.schema import Runtime, text
-from acp_core.protocols.governed.write import dispatch
-from acp_core.protocols.governed.write.dispatch import note_failed_start
+from acp_core.protocols.governed.write import turns
 from acp_core.protocols.governed.write.opened import read_unlocked
+from acp_core.protocols.governed.write.turns import TakenTurn, Task, note_failed_start, task
 from acp_core.protocols.processes import TURN
 
 KINDS = ("manual", "local_cli", "api_proxy")
@@ -55,7 +54,7 @@ def take(
     else:
         raise Refused(f'unsupported runtime type "{kind}"; supported: {", ".join(KINDS)}')
     with contextlib.suppress(OSError):  # what a card says more
-        dispatch.note_program_end(given.root, turn_id, came.reason if came.staged else "")
+        turns.note_program_end(given.root, turn_id, came.reason if came.staged else "")
     if not came.staged:
         since = given.turn.get("dispatched_at")
         note_failed_start(root, turn_id, came.reason, datetime.now(UTC), since)
