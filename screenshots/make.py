@@ -36,9 +36,9 @@ from acp_core.agents.logs import Log
 from acp_core.agents.loop_directory import place
 from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, Saved
-from acp_core.fleet import Fleet, forecasting
+from acp_core.fleet import Fleet, live
 from acp_core.history.recorder import Recorder
-from acp_core.loops.launch import Spec, save
+from acp_core.loops.launch import Spec, save_spec
 from acp_core.person.attention import Attention
 from acp_core.person.paths import key_of
 from acp_core.person.settings import Settings
@@ -314,7 +314,7 @@ def leave_a_loop(folder: Path, participant: str) -> None:
         run=run,
     )
     where.state.write_bytes(encode(saved))
-    save(Spec(folder=str(folder), participant=participant, name="claude"), where)
+    save_spec(Spec(folder=str(folder), participant=participant, name="claude"), where)
 
 
 def record_a_story(folder: Path) -> None:
@@ -380,7 +380,7 @@ def begin_again() -> None:
 @contextmanager
 def settled_in() -> Iterator[None]:
     """What the pictures show, for as long as some are made. Whoever else makes some waits."""
-    forecasting.REST = 0.0  # there are no floods of changes here
+    live.REST = 0.0  # there are no floods of changes here
     with PLACE.with_suffix(".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(PLACE, ignore_errors=True)  # left by what was killed
