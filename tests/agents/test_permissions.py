@@ -202,9 +202,9 @@ def test_an_event_can_be_appended_here_as_this_participant_only() -> None:
 
 
 def test_the_scripts_have_the_names_of_the_skill() -> None:
-    from acp_core.protocols.folder import schema
+    from acp_core.protocols.folder.schema import records
 
-    names = {script.command: script.name for script in schema.SCRIPTS}
+    names = {script.command: script.name for script in records.SCRIPTS}
     found = launch.allowed_commands("{script}", "/f", "a")
     assert [words.split()[0] for words in found] == [
         names[each] for each in ("append", "next", "wait", "validate")

@@ -20,7 +20,7 @@ from random import Random
 from typing import Any
 
 import acp_core
-from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.write import append as _append  # noqa: F401  # `clocks` needs it
 from tests.faults import clocks
 from tests.faults.looking import Ran, acp
@@ -75,8 +75,8 @@ class Place:
         return self._chance.choice(
             (
                 lambda: rounds(self._chance.randint(2, 60)),
-                lambda: a_log(self._chance, schema.V1, kind),
-                lambda: a_log(self._chance, schema.V2, kind),
+                lambda: a_log(self._chance, records.V1, kind),
+                lambda: a_log(self._chance, records.V2, kind),
             )
         )()
 
@@ -119,10 +119,10 @@ class Place:
     def append(self) -> None:
         data = self.log.read_bytes()
         last = json.loads(data.splitlines()[-1])
-        sender, event = self._chance.choice(PEOPLE), self._chance.choice(schema.EVENTS_V2)
+        sender, event = self._chance.choice(PEOPLE), self._chance.choice(records.EVENTS_V2)
         fields = {**last, "seq": last["seq"] + 1, "from": sender, "event": event, "reply_to": 1}
         with self.log.open("ab") as file:
-            file.write(schema.encode_event(fields))
+            file.write(records.encode_event(fields))
 
     def append_odd(self) -> None:
         with self.log.open("ab") as file:
@@ -303,7 +303,7 @@ class Place:
         if words[0] == "wait":
             words += ["--timeout", "0.001"]
         if words[0] == "append":
-            words += ["--event", chance.choice(("blocked", *schema.EVENTS_V2))]
+            words += ["--event", chance.choice(("blocked", *records.EVENTS_V2))]
             words += ["--summary", chance.choice(("Said.", "Said again."))]
             words += chance.choice(([], ["--reply-to", chance.choice("1239")]))
             words += chance.choice(([], ["--doc", chance.choice(("conclusion.md", "review.md"))]))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.folder.schema import MAX_PARTICIPANTS
+from acp_core.protocols.folder.schema.records import MAX_PARTICIPANTS
 from tests.faults import places
 from tests.faults.bounds import bounded
 from tests.faults.campaign import Campaign, Case, mixed

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules import checks
+from acp_core.protocols.folder.schema import records
 from tests.faults.shim import CHANGING, KILLED, Faults, Run
 from tests.protocols.folder.support import make_v1, make_v2
 
@@ -247,6 +247,6 @@ def test_a_killed_continue_is_finished_by_running_it_again(
         for where in (folder, new):
             assert verdict(where) == VALID, (at, verdict(where))
         assert len(events(new)) == 1
-        old = schema.decode_protocol((folder / "protocol.json").read_bytes())
-        young = schema.decode_protocol((new / "protocol.json").read_bytes())
+        old = records.decode_protocol((folder / "protocol.json").read_bytes())
+        young = records.decode_protocol((new / "protocol.json").read_bytes())
         assert old["continued_by"]["path"] == "../run-2" and young["continues"]["path"] == "../run"

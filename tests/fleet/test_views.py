@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry, Seen, sections
 from acp_core.model import Participant, Snapshot, Status, Turn
-from acp_core.person.views import COLUMNS, GROUPS, SORTS, View, WrongView, parse
+from acp_core.person.kinds import WrongValue
+from acp_core.person.views import COLUMNS, GROUPS, SORTS, View, parse
 from tests.fleet.test_overview import ago, need, snapshot
 
 
@@ -117,6 +118,6 @@ def test_saved_views_are_read_and_the_first_one_is_named() -> None:
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_view_is_one_clear_line(table: dict[str, object], said: str) -> None:
-    with pytest.raises(WrongView) as error:
+    with pytest.raises(WrongValue) as error:
         parse(table)
     assert str(error.value) == said

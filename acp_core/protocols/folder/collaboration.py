@@ -22,13 +22,13 @@ from acp_core.model.past import Story, TrackedFile
 from acp_core.model.text import clean, clean_line
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.matters.causes import Damage, Repairs, causes
 from acp_core.protocols.folder.past import is_edit, recorded_files
 from acp_core.protocols.folder.read import facts as read_facts
 from acp_core.protocols.folder.read.current_state import people_of_settings
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import BadLine, deliverables
+from acp_core.protocols.folder.schema import deliverables, records
+from acp_core.protocols.folder.schema.records import BadLine
 from acp_core.protocols.folder.view.build import Builder
 from acp_core.protocols.folder.view.timeline import LINK_NOTE, EventLog
 
@@ -104,7 +104,7 @@ class FolderCollaboration(Collaboration):
             self._followed = None
 
     def refresh(self, now: datetime) -> Snapshot:
-        if self._is_live and self._followed is None and schema.is_shared(self.key):
+        if self._is_live and self._followed is None and records.is_shared(self.key):
             from acp_core.protocols.folder.conduct.syncing import want  # only shared ones need it
 
             self._followed = want(self.key)
@@ -132,7 +132,7 @@ class FolderCollaboration(Collaboration):
 
     def follows_from_folder(self) -> bool:
         facts = self.facts
-        outside = facts.declaration.mode != deliverables.INTERNAL or schema.is_shared(self.key)
+        outside = facts.declaration.mode != deliverables.INTERNAL or records.is_shared(self.key)
         return not (outside or facts.unsettled or facts.rewritten or facts.log_full)
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
@@ -148,7 +148,7 @@ class FolderCollaboration(Collaboration):
         if shown.note == LINK_NOTE or shown.path is None:
             return DocumentText(shown.id, shown.version, "", note=shown.note)
         try:
-            data, note = _beginning(shown.path, schema.MAX_DOCUMENT)
+            data, note = _beginning(shown.path, records.MAX_DOCUMENT)
         except Unreadable as error:
             return DocumentText(shown.id, shown.version, "", note=clean_line(error.reason))
         try:
@@ -167,10 +167,10 @@ class FolderCollaboration(Collaboration):
         if index is None or not isinstance(events, EventLog):
             return ""
         try:
-            raw = read_line(self.facts.path(schema.LOG_FILE), events.line_of(index))
+            raw = read_line(self.facts.path(records.LOG_FILE), events.line_of(index))
         except Unreadable:
             return ""
-        parsed = schema.parse_line(raw, 1)
+        parsed = records.parse_line(raw, 1)
         if parsed is None or isinstance(parsed, BadLine):
             return ""  # the log has changed since
         text = raw.decode(errors="replace")
@@ -210,7 +210,7 @@ class FolderCollaboration(Collaboration):
     def _text(self, name: str) -> str | None:
         """A document's text as scans see it, None where it cannot be read."""
         try:
-            data = read_bounded(self.facts.path(name), schema.MAX_DOCUMENT)
+            data = read_bounded(self.facts.path(name), records.MAX_DOCUMENT)
             return markdown.normalise(data.decode())
         except (Unreadable, UnicodeDecodeError):
             return None
@@ -248,9 +248,9 @@ class FolderCollaboration(Collaboration):
         return self._turns.turn(participant, now, brief)
 
     def turn_signs(self) -> tuple[Path, ...]:
-        signs = (Path(self.key, schema.LOG_FILE), Path(self.key, schema.PROTOCOL_FILE))
+        signs = (Path(self.key, records.LOG_FILE), Path(self.key, records.PROTOCOL_FILE))
         of_store = Path(self.key, ".acp", "base.json"), Path(self.key, ".acp", "run", "sync.json")
-        return (*signs, *of_store) if schema.is_shared(self.key) else signs
+        return (*signs, *of_store) if records.is_shared(self.key) else signs
 
     def prompt(self, participant: str, brief: Brief) -> str:
         return self._turns.prompt(participant, brief)
@@ -264,7 +264,7 @@ class FolderCollaboration(Collaboration):
         return self._turns.conclude(participant, brief, by, now)
 
     def leave(self, participant: str) -> str:
-        if not schema.is_shared(self.key):
+        if not records.is_shared(self.key):
             return ""
         from acp_core.protocols.folder.conduct import turns  # only shared ones need it
 
@@ -288,7 +288,7 @@ def _diagnose(folder: str, now: datetime) -> Damage:
 def _is_half_appended(facts: Facts) -> bool:
     """Whether a review stands in review.md whose event is just being appended."""
     headings = facts.pairing.without_review
-    return any(not event for _, event, _ in headings) and is_locked(facts.path(schema.LOG_FILE))
+    return any(not event for _, event, _ in headings) and is_locked(facts.path(records.LOG_FILE))
 
 
 def _nearest_folder(folder: str, root: str) -> str:

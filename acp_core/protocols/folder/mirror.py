@@ -47,7 +47,6 @@ from acp_core.model.text import clean_line, clean_name
 from acp_core.person.paths import cache_folder
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration, Rows
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct import syncing
 from acp_core.protocols.folder.conduct.syncing import bring_news
 from acp_core.protocols.folder.read.current_state import (
@@ -57,6 +56,7 @@ from acp_core.protocols.folder.read.current_state import (
     standing_of,
 )
 from acp_core.protocols.folder.read.detect import shows_mirror
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.view.build import MOST_HOSTS, hosts_of, turn_needs
 from acp_core.protocols.folder.view.timeline import ID, names
 from acp_core.protocols.folder.write import sharing
@@ -578,9 +578,9 @@ def listed_snapshot(
         turns=turns,
         runners=_runners(listed, {each.id for each in people}),
         needs=_needs(told, turns, people),
-        since=schema.parse_time(told.since),
-        started=schema.parse_time(told.started),
-        changed=schema.parse_time(told.changed) or listed.updated,
+        since=records.parse_time(told.since),
+        started=records.parse_time(told.started),
+        changed=records.parse_time(told.changed) or listed.updated,
         run_id=clean_line(told.run, 100),
         hosts=hosts_of(listed.acting, turns),
     )
@@ -603,7 +603,7 @@ def _turns(told: ListState) -> tuple[Turn, ...]:
         Turn(
             clean_name(each.id, ID) or "?",
             what,
-            schema.parse_time(each.at),
+            records.parse_time(each.at),
             None if each.seq is None else str(each.seq),
         )
         for each in told.people
@@ -616,7 +616,7 @@ def _needs(
 ) -> tuple[Need, ...]:
     """The same needs as those of its folder, as far as a list can know them."""
     humans = frozenset(each.id for each in people if each.kind == "human")
-    event = told.event if told.event in schema.EVENTS_V2 else ""
+    event = told.event if told.event in records.EVENTS_V2 else ""
     found = turn_needs(turns, humans, event)
     if told.blocked is None or told.continued:
         return found
@@ -627,7 +627,7 @@ def _needs(
         code="blocked",
         text=f"blocked by {who}: {why}",
         participant=who,
-        since=schema.parse_time(by.at),
+        since=records.parse_time(by.at),
     )
     return (need, *found)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from acp_core.model.past import Derivation, Evidence, Files, TrackedFile
 from acp_core.model.text import clean_line
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import Entry, list_in, object_in
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import Entry, list_in, object_in
 from acp_core.protocols.folder.state import SUPPORTING_FROZEN, Machine, fields_after
 
 
@@ -23,12 +23,12 @@ class FolderDerivation(Derivation):
 
     def derive(self, evidence: Evidence) -> Files:
         """See `Derivation`. Objective, participants and gates of protocol.json never change."""
-        log, data = evidence.log, evidence.known.get(schema.PROTOCOL_FILE)
+        log, data = evidence.log, evidence.known.get(records.PROTOCOL_FILE)
         if data is None:
             return {}
         if data != self._static:
             try:
-                self._protocol = schema.decode_protocol(data)
+                self._protocol = records.decode_protocol(data)
             except ValueError:
                 return {}
             self._static = data
@@ -37,11 +37,11 @@ class FolderDerivation(Derivation):
             self._begin()
         self._feed(log)
         fields = fields_after(self._protocol, self._machine, self._first, self._last, self._frozen)
-        return {schema.PROTOCOL_FILE: schema.encode_protocol(fields)}
+        return {records.PROTOCOL_FILE: records.encode_protocol(fields)}
 
     def _begin(self) -> None:
-        people = schema.participant_ids(self._protocol) if self._protocol else []
-        self._machine = Machine(people, schema.dialect_of(self._protocol))
+        people = records.participant_ids(self._protocol) if self._protocol else []
+        self._machine = Machine(people, records.dialect_of(self._protocol))
         self._fed, self._tail = 0, b""
         self._first: Entry | None = None
         self._last: Entry | None = None
@@ -49,7 +49,7 @@ class FolderDerivation(Derivation):
 
     def _feed(self, log: bytes) -> None:
         new = log[self._fed :]
-        for entry in schema.parse_lines(new):
+        for entry in records.parse_lines(new):
             if isinstance(entry, Entry):
                 self._machine.feed(entry)
                 self._first = self._first or entry
@@ -73,8 +73,8 @@ def recorded_files(facts: Facts) -> tuple[TrackedFile, ...]:
             inside = os.path.dirname(file.path) == facts.folder
             below = file.name if inside else os.path.relpath(file.path, real)
             name = below.replace(os.sep, "/")
-            log = file.name == schema.LOG_FILE
-            follows = file.name == schema.PROTOCOL_FILE
+            log = file.name == records.LOG_FILE
+            follows = file.name == records.PROTOCOL_FILE
             document = clean_line(file.name, 300)
             found.setdefault(name, TrackedFile(name, file.path, log, document, follows))
     return tuple(found.values())
@@ -85,7 +85,7 @@ _DERIVED = ("currentPhase", "proposalOwner", "waitingFor", "updatedAt")
 
 def is_edit(name: str, before: bytes, after: bytes) -> bool:
     """Whether a file's change is somebody's edit; what of protocol.json follows from the log is none."""
-    if before == after or name != schema.PROTOCOL_FILE:
+    if before == after or name != records.PROTOCOL_FILE:
         return before != after
     try:
         return _without_state(before) != _without_state(after)
@@ -96,7 +96,7 @@ def is_edit(name: str, before: bytes, after: bytes) -> bool:
 def _without_state(data: bytes) -> dict[str, Any]:
     """What protocol.json says besides the state, which every event brings up to date."""
     fields = {
-        key: each for key, each in schema.decode_protocol(data).items() if key not in _DERIVED
+        key: each for key, each in records.decode_protocol(data).items() if key not in _DERIVED
     }
     block = object_in(fields, "deliverables")
     if listed := list_in(block, "supporting"):

@@ -7,7 +7,7 @@ import os
 from acp_core.model.action_spec import Answer
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder.conduct import asked as conduct_asked
-from acp_core.protocols.folder.schema import is_shared
+from acp_core.protocols.folder.schema.records import is_shared
 from acp_core.protocols.folder.write.sharing import answer_of, request_sentence
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe

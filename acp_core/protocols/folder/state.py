@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from acp_core.model.light import Any, NamedTuple
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import (
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import (
     ADVICE,
     DELIVERABLE_EVENTS,
     ERROR,
@@ -511,10 +511,10 @@ def _with_frozen_marked(protocol: dict[str, Any], frozen: set[str | None]) -> di
 _ADVISED = ("ACP901", "ACP902", "ACP954")  # faults of a line that every other reader accepts
 
 _TO_LOOK_AT = frozenset(
-    {"initialized", "readiness_passed", "completed", *schema.DELIVERABLE_EVENTS}
+    {"initialized", "readiness_passed", "completed", *records.DELIVERABLE_EVENTS}
 )
 
-_NAMED = (*schema.DOCUMENTS, schema.PROTOCOL_FILE, "")
+_NAMED = (*records.DOCUMENTS, records.PROTOCOL_FILE, "")
 
 _PLAIN_DOCUMENTS = frozenset({*_NAMED[:-1], None})
 
@@ -546,8 +546,8 @@ class LogCheck:
         self.left_out: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
         self._participants = frozenset(participants)
-        self._events = frozenset(schema.events_of(dialect))
-        self._delivers = dialect == schema.V2
+        self._events = frozenset(records.events_of(dialect))
+        self._delivers = dialect == records.V2
         self.plain_events = self._events - _TO_LOOK_AT
         self.expected: int | None = 1
         self._ended = False  # whether something was completed: whatever follows is odd
@@ -606,7 +606,7 @@ class LogCheck:
             or event not in self.plain_events
             or sender not in self._participants
             or doc not in _PLAIN_DOCUMENTS
-            or len(summary) > schema.MAX_SUMMARY
+            or len(summary) > records.MAX_SUMMARY
             or not summary.strip()
             or not _is_canonical(at)
             or not self.last_at
@@ -715,11 +715,11 @@ class LogCheck:
     def _wrong_time(self, entry: Entry) -> Iterator[tuple[str, str]]:
         if _is_said(entry, "ACP214", "at"):
             return
-        moment = schema.parse_time(entry.at)
+        moment = records.parse_time(entry.at)
         if moment is None or not _has_zone(entry.at):
             yield "ACP214", f"seq {entry.name}: at must be an ISO-8601 timestamp"
             return
-        last = schema.parse_time(self.last_at) if self.last_at else self._last_time
+        last = records.parse_time(self.last_at) if self.last_at else self._last_time
         if last is not None and moment < last:
             yield "ACP217", f"seq {entry.name}: at must not be earlier than the previous event"
         self.last_at = entry.at if _is_canonical(entry.at) else ""
@@ -727,14 +727,14 @@ class LogCheck:
 
     def _wrong_deliverable(self, entry: Entry) -> Iterator[tuple[str, str]]:
         """A deliverable's event that does not say of which, in which role, or frozen as what."""
-        if not self._delivers or entry.event not in schema.DELIVERABLE_EVENTS:
+        if not self._delivers or entry.event not in records.DELIVERABLE_EVENTS:
             return
         name = entry.name
         if entry.role not in ("primary", "supporting"):
             yield "ACP501", f"seq {name}: deliverable events require role"
         if not entry.doc:
             yield "ACP502", f"seq {name}: deliverable events require doc"
-        if entry.event == "deliverable_frozen" and not schema.is_digest(entry.sha256):
+        if entry.event == "deliverable_frozen" and not records.is_digest(entry.sha256):
             yield "ACP503", f"seq {name}: deliverable_frozen requires sha256"
 
 
@@ -761,13 +761,13 @@ def _advice(entry: Entry, before: Machine) -> Iterator[tuple[str, str]]:
     for fault in entry.faults:
         if fault.code in _ADVISED:
             yield fault.code, f"seq {name}: {fault.text}"
-    if len(entry.summary) > schema.MAX_SUMMARY:
-        yield "ACP903", f"seq {name}: the summary is longer than {schema.MAX_SUMMARY} characters"
+    if len(entry.summary) > records.MAX_SUMMARY:
+        yield "ACP903", f"seq {name}: the summary is longer than {records.MAX_SUMMARY} characters"
     elif not entry.summary.strip() and not _is_said(entry, "ACP902", "summary"):
         yield "ACP903", f"seq {name}: the summary is empty"
     if entry.doc is not None and leads_out(entry.doc):
         yield "ACP904", f"seq {name}: doc {entry.doc!r} points outside the folder"
-    readable = schema.parse_time(entry.at) is not None and _has_zone(entry.at)
+    readable = records.parse_time(entry.at) is not None and _has_zone(entry.at)
     if readable and not _is_canonical(entry.at):
         yield "ACP905", f"seq {name}: at {entry.at!r} is not UTC with whole seconds and Z"
     if "completed" in before.last:

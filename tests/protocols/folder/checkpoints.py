@@ -10,7 +10,7 @@ from acp_core.protocols.folder.conduct import waiting
 from acp_core.protocols.folder.conduct.waiting import Observation
 from acp_core.protocols.folder.read.checkpoint import Checkpoint
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import V1
+from acp_core.protocols.folder.schema.records import V1
 from tests.protocols.folder.support import PEOPLE as THREE
 from tests.protocols.folder.test_history import PEOPLE, cut
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.protocols.folder.rules import codes
-from acp_core.protocols.folder.schema import ADVICE, ERROR, WARNING, Report
+from acp_core.protocols.folder.schema.records import ADVICE, ERROR, WARNING, Report
 from tests.protocols.folder.support import age, change_protocol, edit, line_of, read_protocol, say
 
 Damage = Callable[[Path], object]

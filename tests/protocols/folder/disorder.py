@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hypothesis import note
 from hypothesis import strategies as st
 
-from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import records
 from tests.protocols.folder.support import (
     OBJECTIVE,
     PEOPLE,
@@ -114,7 +114,7 @@ DAMAGES = (
 EVENTS = tuple(
     _event(who, event, "conclusion.md" if event == "completed" else None)
     for who in (*PEOPLE, "ghost")
-    for event in schema.EVENTS_V2
+    for event in records.EVENTS_V2
 )
 HAPPENINGS = st.lists(
     st.one_of(st.sampled_from(DAMAGES), st.sampled_from(EVENTS)), min_size=0, max_size=4

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.schema import documents, records
 
 GATE = "The contract is agreed"
 OWNERS = {
@@ -45,7 +44,7 @@ class Model:
         return False
 
     def beside(self, event: str, role: str | None) -> bool:
-        known = schema.events_of(schema.V2 if self.v2 else schema.V1)
+        known = records.events_of(records.V2 if self.v2 else records.V1)
         return event not in known or (event.startswith("deliverable_") and role == "supporting")
 
     def legal(self, event: str, who: str, role: str | None, doc: str | None) -> bool:

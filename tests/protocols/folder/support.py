@@ -106,7 +106,8 @@ def say(
     **fields: Any,
 ) -> int:
     """Append an event as it is, legal or not, and update protocol.json; returns its seq."""
-    from acp_core.protocols.folder import schema, state
+    from acp_core.protocols.folder import state
+    from acp_core.protocols.folder.schema import records
 
     lines = [json.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
     seq = seq or (lines[-1]["seq"] + 1 if lines else 1)
@@ -123,11 +124,11 @@ def say(
     machine, _ = state.derive(
         (
             item
-            for item in schema.parse_lines((folder / "events.jsonl").read_bytes())
-            if isinstance(item, schema.Entry)
+            for item in records.parse_lines((folder / "events.jsonl").read_bytes())
+            if isinstance(item, records.Entry)
         ),
-        schema.participant_ids(protocol),
-        schema.dialect_of(protocol),
+        records.participant_ids(protocol),
+        records.dialect_of(protocol),
     )
     protocol |= {
         "currentPhase": machine.phase,

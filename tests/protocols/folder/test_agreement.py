@@ -23,9 +23,9 @@ from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.loops.acts import names
 from acp_core.model import Cause, Snapshot, SourceState, Status, Verdict
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules.checks import validate
-from acp_core.protocols.folder.schema import Report
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import Report
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.folder.write.append import Request, prepare
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
@@ -76,7 +76,7 @@ def refusal(opened: Opened, who: str, event: str) -> str:
     """Why an event would be refused now; "" where it would not."""
     doc = "conclusion.md" if event == "completed" else None
     role = None
-    if event in schema.DELIVERABLE_EVENTS:
+    if event in records.DELIVERABLE_EVENTS:
         role, doc = "primary", "deliverables/decision.md"
     request = Request(opened.folder, who, event, "x", doc, opened.last_seq, role=role)
     try:
@@ -133,7 +133,7 @@ def check_writes(
     for who in opened.participants:
         told = acp("next", "--folder", folder, "--participant", who).out.splitlines()[-1]
         assert (BLOCK in told) == bool(beyond and not over), told
-        for event in schema.events_of(opened.dialect):
+        for event in records.events_of(opened.dialect):
             refused = refusal(opened, who, event)
             if beyond and event != "blocked" and "completed" not in opened.machine.last:
                 assert NEW in refused, (who, event, refused)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.write import append as appending
 from acp_core.protocols.folder.write.append import Request
 from tests.protocols.folder.acting import Ran, acp, append, block, files, log
@@ -133,7 +133,7 @@ def test_a_summary_from_a_file_is_read_by_no_shell(tmp_path: Path, fresh: Path) 
 
 
 def test_a_clock_that_differs_by_less_than_is_noticed_is_not_told_of(fresh: Path) -> None:
-    for number, seconds in ((2, schema.CLOCKS_DIFFER - 1), (3, schema.CLOCKS_DIFFER)):
+    for number, seconds in ((2, records.CLOCKS_DIFFER - 1), (3, records.CLOCKS_DIFFER)):
         last = datetime.fromisoformat(str(log(fresh)[-1]["at"]))
         request = Request(str(fresh), "reader", "blocked", f"No {number}.", reply_to=1)
         done = appending.append(request, now=lambda: last - timedelta(seconds=seconds))  # noqa: B023

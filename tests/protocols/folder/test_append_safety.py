@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import locked
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.write import append as appending
 from tests.protocols.folder.acting import ROOT, acp, append, block, files, log, spawn
 from tests.protocols.folder.support import extend, line_of
@@ -31,16 +31,16 @@ def test_a_broken_protocol_json_points_to_repair(folder: Path) -> None:
 def test_an_event_that_no_reader_would_take_is_not_written(folder: Path) -> None:
     """A line above a mebibyte is an error for the validator: it must never come to be."""
     before = files(folder)
-    ran = block(folder, "x" * schema.MAX_LINE)
-    assert ran.code == 2 and f"longer than {schema.MAX_LINE} bytes" in ran.err
+    ran = block(folder, "x" * records.MAX_LINE)
+    assert ran.code == 2 and f"longer than {records.MAX_LINE} bytes" in ran.err
     assert files(folder) == before
-    assert block(folder, "x" * (schema.MAX_LINE // 2)).code == 0
+    assert block(folder, "x" * (records.MAX_LINE // 2)).code == 0
 
 
 def test_nothing_is_written_behind_the_last_line_that_is_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "MAX_LINES", 2)
+    monkeypatch.setattr(records, "MAX_LINES", 2)
     before = files(folder)
     ran = block(folder)
     assert ran.code == 2 and "has reached acp's limit" in ran.err

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from acp_core.files import reading
 from acp_core.model import Severity, Snapshot, SourceState, Verdict
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.detect import detect
 from acp_core.protocols.folder.rules.checks import validate
+from acp_core.protocols.folder.schema import records
 from tests.protocols.folder.acting import open_folder
 from tests.protocols.folder.support import (
     START,
@@ -277,7 +277,7 @@ def test_a_long_line_costs_little_memory(folder: Path) -> None:
 
 
 def test_a_log_without_end_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "MAX_LOG", 10_000_000)
+    monkeypatch.setattr(records, "MAX_LOG", 10_000_000)
     with (folder / "events.jsonl").open("ab") as file:
         file.truncate(1 << 40)  # no disk holds as much
     age(folder, at=START)

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from acp_core.files.journal import Lines, blocks
 from acp_core.files.locked import LogError, locked
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.waiting import Observation
 from acp_core.protocols.folder.read import checkpoint
 from acp_core.protocols.folder.read.checkpoint import Checkpoint
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import V1, V2
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import V1, V2
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.folder.write.opened import open_locked
 from tests.protocols.folder.checkpoints import PLACE, derived, kept, recalled, seen
@@ -95,7 +95,7 @@ def test_a_log_that_has_ended_or_not_is_recalled(
     history = recalled(log, dialect, THREE)
     assert history is not None and told(history) == told(derived(log, dialect, THREE))
     assert history.blockers == derived(log, dialect, THREE).blockers
-    for sender, event in itertools.product(THREE, schema.EVENTS_V2):
+    for sender, event in itertools.product(THREE, records.EVENTS_V2):
         shutil.copytree(folder, tmp_path / "more", dirs_exist_ok=True)
         say(tmp_path / "more", sender, event)
         more = (tmp_path / "more" / "events.jsonl").read_bytes()
@@ -146,7 +146,7 @@ def test_few_new_lines_are_not_worth_keeping(tmp_path: Path) -> None:
 def test_an_event_is_found_by_its_key_however_that_is_written(key: str, short: None) -> None:
     lines = rounds(50).splitlines(keepends=True)
     fields = {**json.loads(lines[20]), "key": key}
-    for line in (schema.encode_event(fields), json.dumps(fields).encode() + b"\n"):
+    for line in (records.encode_event(fields), json.dumps(fields).encode() + b"\n"):
         lines[20] = line
         kept(b"".join(lines))
         history = recalled(b"".join(lines))
@@ -226,7 +226,7 @@ WORDS = st.builds(
     Request,
     folder=st.just(""),
     participant=st.sampled_from(THREE),
-    event=st.sampled_from(schema.EVENTS_V2),
+    event=st.sampled_from(records.EVENTS_V2),
     summary=st.just("Said."),
     doc=st.sampled_from([None, "conclusion.md", "review.md"]),
     reply_to=st.sampled_from([None, 1, 2, 3, 99]),

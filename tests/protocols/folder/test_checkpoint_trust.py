@@ -17,13 +17,13 @@ import pytest
 import acp_core
 from acp_core.files import atomic
 from acp_core.files.journal import Lines, blocks
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.waiting import Observation
 from acp_core.protocols.folder.read import checkpoint
 from acp_core.protocols.folder.read.checkpoint import Checkpoint
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.rules import checks
-from acp_core.protocols.folder.schema import V1, V2
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import V1, V2
 from acp_core.protocols.folder.write import opened
 from acp_core.protocols.folder.write.append import Request, append
 from tests.protocols.folder.acting import ROOT
@@ -185,7 +185,7 @@ def test_every_module_that_decides_what_a_log_leads_to_counts(short: None) -> No
             data = a_log(chance, V2, kind) + rounds(600)
             for block in blocks(data):
                 known.read(block)
-            for item in schema.parse_lines(data):
+            for item in records.parse_lines(data):
                 known.feed([item])
         kept(rounds(50))
         recalled(rounds(60))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import records
 from tests.protocols.folder.acting import Ran, acp, append, spawn
 from tests.protocols.folder.support import make_v1, make_v2
 
@@ -103,7 +103,7 @@ def test_a_v1_collaboration_from_init_to_completed(tmp_path: Path) -> None:
     assert run.next("server").startswith("run acp validate, then append completed")
     run.say("server", "completed", "conclusion.md")
     assert run.next("reader") == "stop; collaboration is complete."
-    protocol = schema.decode_protocol((run.folder / "protocol.json").read_bytes())
+    protocol = records.decode_protocol((run.folder / "protocol.json").read_bytes())
     assert (protocol["currentPhase"], protocol["waitingFor"]) == ("completed", [])
 
 

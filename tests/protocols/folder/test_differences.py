@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import locked
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
+from acp_core.protocols.folder.schema import records
 from tests.hygiene.sources import ROOT
 from tests.protocols.folder.acting import Ran, acp, append, block, log
 from tests.protocols.folder.damage import Damage, change, event, line, more, write
@@ -185,7 +185,7 @@ def what_cannot_be_written(place: Path) -> None:
     refused(block(folder, "\udc80"), "not UTF-8")
     refused(block(folder, "x" * (1 << 20)), "1048576")
     with LIMITS.context() as limits:  # a log of a million lines takes long to read
-        limits.setattr(schema, "MAX_LINES", 1)
+        limits.setattr(records, "MAX_LINES", 1)
         refused(block(folder), "lines")
 
 

@@ -12,8 +12,8 @@ import pytest
 from acp_core.diagnosis import actions
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.model import Snapshot
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules.checks import validate
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.folder.acting import (
     FolderCollaboration,
@@ -31,24 +31,24 @@ REACHED = "events.jsonl has reached acp's limit"
 
 def last_line(folder: Path, limits: pytest.MonkeyPatch) -> None:
     """The last line that is read is taken."""
-    limits.setattr(schema, "MAX_LINES", 2)
+    limits.setattr(records, "MAX_LINES", 2)
 
 
 def too_many_lines(folder: Path, limits: pytest.MonkeyPatch) -> None:
     """A program wrote lines that are no events, and more of them than are read."""
-    limits.setattr(schema, "MAX_LINES", 1_000)
+    limits.setattr(records, "MAX_LINES", 1_000)
     extend(folder, b"\n" * 2_000)
 
 
 def no_room(folder: Path, limits: pytest.MonkeyPatch) -> None:
     """The longest line that may be appended has no room any more."""
-    limits.setattr(schema, "MAX_LINE", 1_000)
-    limits.setattr(schema, "MAX_LOG", (folder / "events.jsonl").stat().st_size + 999)
+    limits.setattr(records, "MAX_LINE", 1_000)
+    limits.setattr(records, "MAX_LOG", (folder / "events.jsonl").stat().st_size + 999)
 
 
 def too_large(folder: Path, limits: pytest.MonkeyPatch) -> None:
     """Somebody writes without end, and not even lines."""
-    limits.setattr(schema, "MAX_LOG", 3_000_000)
+    limits.setattr(records, "MAX_LOG", 3_000_000)
     with (folder / "events.jsonl").open("ab") as log:
         log.truncate(4_000_000)
 

@@ -11,9 +11,9 @@ import pytest
 
 from acp_core.files.journal import Lines, blocks
 from acp_core.model.past import Mark
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import V1, V2, Entry
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import V1, V2, Entry
 from acp_core.protocols.folder.state import Machine
 from acp_core.protocols.folder.view.timeline import EventLog
 
@@ -29,7 +29,7 @@ KINDS = (
 SUMMARIES = ("Done", "…", 'a "b" \\', " ", "", " spaced", "x" * 2_050, "\n", "\u007f", None, 7)
 UNESCAPED = {"control": b"\t", "quote": b'"', "newline": b"\n"}  # which nothing may be in a text
 TIMES = ("2026-02-30T10:00:00Z", "x", "2026-02-28T10:00", "2026-02-28T24:00:00Z", "", 5)
-ANY = [(sender, event) for sender in (*PEOPLE, "nobody") for event in schema.EVENTS_V2]
+ANY = [(sender, event) for sender in (*PEOPLE, "nobody") for event in records.EVENTS_V2]
 
 
 def told(history: History) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def told(history: History) -> dict[str, Any]:
 
 def line_by_line(data: bytes, dialect: str) -> History:
     history = History(PEOPLE, dialect)
-    history.feed(schema.parse_lines(data))
+    history.feed(records.parse_lines(data))
     return history
 
 
@@ -97,14 +97,14 @@ def a_log(chance: Random, dialect: str, kind: str) -> bytes:
             fields["role"] = chance.choice(("primary", "supporting"))
         if odd == "key":
             fields["key"] = "k1"
-        raw = json.dumps(fields).encode() if odd == "form" else schema.encode_event(fields)[:-1]
+        raw = json.dumps(fields).encode() if odd == "form" else records.encode_event(fields)[:-1]
         if odd == "breaker":
             raw = raw.replace(b"Done", "Done\u2028".encode())
         if odd in UNESCAPED:
             raw = raw.replace(b"Done", b"Do" + UNESCAPED[odd] + b"ne")
         lines.append(raw + b"\r" if odd == "return" else raw)
-        parsed = schema.parse_line(raw, len(lines)) if b"\n" not in raw else None
-        if isinstance(parsed, schema.Entry):
+        parsed = records.parse_line(raw, len(lines)) if b"\n" not in raw else None
+        if isinstance(parsed, records.Entry):
             machine.feed(parsed)
     return b"\n".join([*lines, b""])
 
@@ -113,12 +113,12 @@ def _legal(machine: Machine, seq: int) -> list[tuple[str, str]]:
     found = [
         (sender, event)
         for sender in PEOPLE
-        for event in schema.EVENTS_V2
+        for event in records.EVENTS_V2
         if not machine.problems(
-            schema.Entry(1, seq, sender, event, "", "-", "conclusion.md", 1, "primary", None, None)
+            records.Entry(1, seq, sender, event, "", "-", "conclusion.md", 1, "primary", None, None)
         )
     ]
-    rare = ("blocked", "completed", *schema.DELIVERABLE_EVENTS)
+    rare = ("blocked", "completed", *records.DELIVERABLE_EVENTS)
     usual = [each for each in found if each[1] not in rare]
     return usual or [each for each in found if each[1] == "deliverable_drafted"] or found
 
@@ -177,7 +177,7 @@ def test_other_participants_change_what_a_log_says(kind: str) -> None:
         history = line_by_line(log, V1)
         assert told(history.again(PEOPLE, V1)) == told(history) == told(history.copy())
         fewer = History(PEOPLE[:2], V1)
-        fewer.feed(schema.parse_lines(log))
+        fewer.feed(records.parse_lines(log))
         assert told(history.again(PEOPLE[:2], V1)) == told(fewer)
 
 
@@ -196,7 +196,7 @@ def rounds(events: int) -> bytes:
             "seq": seq, "from": sender, "event": event, "at": at, "summary": f"Nr. {seq}",
             "doc": "review.md", "reply_to": seq - 1,
         }  # fmt: skip
-        lines.append(schema.encode_event(fields)[:-1])
+        lines.append(records.encode_event(fields)[:-1])
     return b"".join(line + b"\n" for line in lines)
 
 
@@ -226,7 +226,7 @@ def test_walking_through_outlines_makes_no_event_and_cuts_nothing_up(
 
 def test_hardly_an_event_is_made_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    parse = schema.parse_line
+    parse = records.parse_line
     monkeypatch.setattr(
         "acp_core.protocols.folder.read.log.parse_line",
         lambda raw, line: made.append(line) or parse(raw, line),  # type: ignore[func-returns-value]
@@ -244,7 +244,7 @@ def test_hardly_an_event_is_made_before_it_is_asked_for(monkeypatch: pytest.Monk
 def test_an_event_is_found_by_its_key_and_few_others_are_made(key: str) -> None:
     lines = rounds(2_000).splitlines(keepends=True)
     for place in (700, 1_500):
-        lines[place] = schema.encode_event({**json.loads(lines[place]), "key": key})
+        lines[place] = records.encode_event({**json.loads(lines[place]), "key": key})
     lines[1_000] = lines[1_000].replace(b'"Nr. 1001"', json.dumps("k7 é\n").encode())
     history = History(PEOPLE, V1)
     for block in cut(b"".join(lines), [100, 1_200]):
@@ -275,7 +275,7 @@ def test_more_states_than_are_remembered_are_walked_through() -> None:
             "seq": len(lines) + 1, "from": sender, "event": event, "at": at, "summary": "-",
             "reply_to": len(lines) or None,
         }  # fmt: skip
-        lines.append(schema.encode_event(fields))
+        lines.append(records.encode_event(fields))
 
     add("p00", "initialized")
     for number in range(500):  # each round in another order
@@ -287,7 +287,7 @@ def test_more_states_than_are_remembered_are_walked_through() -> None:
     for block in blocks(b"".join(lines)):
         history.read(block)
     alone = History(people, V1)
-    alone.feed(schema.parse_lines(b"".join(lines)))
+    alone.feed(records.parse_lines(b"".join(lines)))
     assert told(history) | {"states": 0} == told(alone) | {"states": 0}
     assert history.was_ever(("drafting", "p00", ["p00"]))
     assert history.was_ever(("reviewing", "p00", first_wait)) == alone.was_ever(

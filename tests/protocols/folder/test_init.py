@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.write import init as start
 from acp_core.protocols.folder.write.init import charter_of
 from tests.protocols.folder.acting import Ran, acp, files
@@ -39,7 +39,7 @@ def init(folder: Path, *more: str, people: tuple[str, ...] = ("server", "reader"
 
 
 def protocol(folder: Path) -> dict[str, object]:
-    return schema.decode_protocol((folder / "protocol.json").read_bytes())
+    return records.decode_protocol((folder / "protocol.json").read_bytes())
 
 
 def test_init_makes_a_folder_that_validates(tmp_path: Path) -> None:

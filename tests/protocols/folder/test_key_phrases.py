@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder.schema import EVENTS_V1, EVENTS_V2, SCRIPTS
+from acp_core.protocols.folder.schema.records import EVENTS_V1, EVENTS_V2, SCRIPTS
 from tests.protocols.folder.acting import Ran, acp
 from tests.protocols.folder.support import GATES, age, edit, extend, make_v1, make_v2
 from tests.protocols.folder.test_prompts import SENTENCES

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from acp_core.model import Visit
 from acp_core.protocols.folder.matters import gates
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import V1, Entry, parse_time
+from acp_core.protocols.folder.schema.records import V1, Entry, parse_time
 from acp_core.protocols.folder.state import Machine
 from acp_core.protocols.folder.view import story
 from acp_core.protocols.folder.view.story import Pace

@@ -16,7 +16,7 @@ from acp_core.protocols.folder import PROTOCOL
 from acp_core.protocols.folder.rehearsal import scenario
 from acp_core.protocols.folder.rehearsal.rehearse import Company
 from acp_core.protocols.folder.rehearsal.scenario import Write
-from acp_core.protocols.folder.schema import OBSOLETE_FILES
+from acp_core.protocols.folder.schema.records import OBSOLETE_FILES
 from acp_core.protocols.registry import load as load_object
 from tests.agents.support import wait_for
 

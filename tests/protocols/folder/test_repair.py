@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import locked
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules import checks
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.write import edits
 from tests.protocols.folder.acting import ROOT, Ran, acp, append
 from tests.protocols.folder.support import (
@@ -359,7 +359,7 @@ def test_a_rebuilt_protocol_json_can_be_told_from_an_original(tmp_path: Path, st
     folder = started(tmp_path / "run")
     (folder / "protocol.json").unlink()
     fix(folder)
-    protocol = schema.decode_protocol((folder / "protocol.json").read_bytes())
+    protocol = records.decode_protocol((folder / "protocol.json").read_bytes())
     assert set(protocol["rebuilt"]) == {"by", "at", "from"}
     assert append(folder, "reader", "blocked", 1).code == 0
     assert read_protocol(folder)["rebuilt"] == protocol["rebuilt"]

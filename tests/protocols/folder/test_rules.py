@@ -9,7 +9,7 @@ import pytest
 
 from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.rules.codes import CODES
-from acp_core.protocols.folder.schema import SHOWN, Finding, Report
+from acp_core.protocols.folder.schema.records import SHOWN, Finding, Report
 from tests.protocols.folder.damage import (
     Damage,
     both,

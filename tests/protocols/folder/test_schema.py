@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import BadLine, Entry
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import BadLine, Entry
 
 EVENT = {
     "seq": 2,
@@ -25,7 +25,7 @@ EVENT = {
 
 def parse(value: dict[str, Any] | bytes, line: int = 2) -> Entry | BadLine | None:
     raw = value if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False).encode()
-    return schema.parse_line(raw, line)
+    return records.parse_line(raw, line)
 
 
 def entry(**changes: Any) -> Entry:
@@ -46,8 +46,8 @@ MAYBE = st.none() | TEXT
 
 
 @given(
-    st.integers(1, schema.MAX_SEQ), TEXT, TEXT, TEXT, TEXT, MAYBE,
-    st.none() | st.integers(1, schema.MAX_SEQ), MAYBE, MAYBE, MAYBE,
+    st.integers(1, records.MAX_SEQ), TEXT, TEXT, TEXT, TEXT, MAYBE,
+    st.none() | st.integers(1, records.MAX_SEQ), MAYBE, MAYBE, MAYBE,
 )  # fmt: skip
 def test_what_is_written_is_read_again(
     seq: int, sender: str, event: str, at: str, summary: str, doc: str | None,
@@ -57,12 +57,12 @@ def test_what_is_written_is_read_again(
         "seq": seq, "from": sender, "event": event, "at": at, "summary": summary, "doc": doc,
         "reply_to": reply_to, "role": role, "sha256": sha256, "key": key,
     }  # fmt: skip
-    raw = schema.encode_event(fields)
+    raw = records.encode_event(fields)
     assert raw.endswith(b"\n") and len(raw.decode().splitlines()) == 1
     assert json.loads(raw) == {name: value for name, value in fields.items() if value is not None}
     wanted = (seq, sender, event, at, summary, doc, reply_to, role, sha256, key)
     assert parse(raw[:-1], 9) == Entry(9, *wanted)
-    assert list(schema.parse_lines(raw + b"half", 9)) == [Entry(9, *wanted)]
+    assert list(records.parse_lines(raw + b"half", 9)) == [Entry(9, *wanted)]
 
 
 @given(
@@ -80,23 +80,23 @@ def test_the_two_ways_of_reading_agree(value: dict[str, Any]) -> None:
 
 @given(st.binary(max_size=60))
 def test_no_bytes_are_too_much(raw: bytes) -> None:
-    found = schema.parse_line(raw, 1)
+    found = records.parse_line(raw, 1)
     assert found is None or isinstance(found, Entry | BadLine)
 
 
 def test_a_line_as_every_tool_writes_it() -> None:
-    assert schema.encode_event(dict(EVENT)) == (
+    assert records.encode_event(dict(EVENT)) == (
         b'{"seq":2,"from":"server","event":"proposal_submitted","at":"2026-01-02T03:04:05Z",'
         b'"summary":"Submitted it","doc":"proposal.md","reply_to":1}\n'
     )
     assert (
-        schema.encode_event({"summary": "Zoë 你好", "seq": 1})
+        records.encode_event({"summary": "Zoë 你好", "seq": 1})
         == '{"seq":1,"summary":"Zoë 你好"}\n'.encode()
     )
 
 
 def test_what_other_readers_take_for_line_ends_is_written_as_escapes() -> None:
-    raw = schema.encode_event({"seq": 1, "summary": "a\u2028b\u2029c\x85d\x0be"})
+    raw = records.encode_event({"seq": 1, "summary": "a\u2028b\u2029c\x85d\x0be"})
     assert raw == b'{"seq":1,"summary":"a\\u2028b\\u2029c\\u0085d\\u000be"}\n'
     for character in "\u2028\u2029\x85":
         found = bad(json.dumps(EVENT | {"summary": character}, ensure_ascii=False).encode())
@@ -125,7 +125,11 @@ def test_crlf_is_allowed() -> None:
         (b"null", "ACP202", "events.jsonl line 2: event must be an object"),
         (b"[" * 100 + b"]" * 100, "ACP203", "events.jsonl line 2: nested deeper than 32"),
         (b'{"a":' * 40 + b"1" + b"}" * 40, "ACP203", "events.jsonl line 2: nested deeper"),
-        (b"{" + b" " * schema.MAX_LINE, "ACP203", "events.jsonl line 2: longer than 1048576 bytes"),
+        (
+            b"{" + b" " * records.MAX_LINE,
+            "ACP203",
+            "events.jsonl line 2: longer than 1048576 bytes",
+        ),
     ],
 )
 def test_a_line_that_is_no_event_says_why(raw: bytes, code: str, words: str) -> None:
@@ -164,7 +168,7 @@ def test_a_key_that_stands_twice_is_noticed() -> None:
 
 def test_protocol_json_as_every_tool_writes_it() -> None:
     assert (
-        schema.encode_protocol({"b": ["Zoë"], "a": 1})
+        records.encode_protocol({"b": ["Zoë"], "a": 1})
         == '{\n  "a": 1,\n  "b": [\n    "Zoë"\n  ]\n}\n'.encode()
     )
 
@@ -178,49 +182,49 @@ def test_protocol_json_as_every_tool_writes_it() -> None:
         (b"\xff", "not UTF-8 at byte 1"),
         (b"[" * 100_000, "nested deeper than 32"),
         (b'{"a":' + b"1" * 5_000 + b"}", "Exceeds the limit"),
-        (b" " * (schema.MAX_PROTOCOL + 1), "larger than 4194304 bytes"),
+        (b" " * (records.MAX_PROTOCOL + 1), "larger than 4194304 bytes"),
     ],
 )
 def test_a_damaged_protocol_json_says_why(data: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        schema.decode_protocol(data)
+        records.decode_protocol(data)
 
 
 def test_the_dialect_follows_from_the_schema_version() -> None:
-    assert schema.dialect_of({}) == "v1"
-    assert schema.dialect_of({"schemaVersion": 2}) == "v2"
+    assert records.dialect_of({}) == "v1"
+    assert records.dialect_of({"schemaVersion": 2}) == "v2"
     for version in (1, 3, "2", 2.0, True, None, [2]):
-        assert schema.dialect_of({"schemaVersion": version}) == "unknown"
+        assert records.dialect_of({"schemaVersion": version}) == "unknown"
 
 
 def test_participants_are_objects_or_texts_each_once() -> None:
     listed = [{"id": "a"}, "b", {"id": "a"}, {"name": "c"}, 5, None, "", {"id": 7}, "c - seq 9"]
-    assert schema.participant_ids({"participants": listed}) == ["a", "b", "c - seq 9"]
+    assert records.participant_ids({"participants": listed}) == ["a", "b", "c - seq 9"]
     for odd in (None, 5, "abc", {}):
-        assert schema.participant_ids({"participants": odd}) == []
+        assert records.participant_ids({"participants": odd}) == []
     many = {"participants": [f"p{n}" for n in range(200_000)]}
-    assert len(schema.participant_ids(many)) == schema.MAX_PARTICIPANTS
+    assert len(records.participant_ids(many)) == records.MAX_PARTICIPANTS
 
 
 def test_gates_of_either_dialect() -> None:
-    assert schema.gate_texts({"completionGates": ["a", {"source": "x", "text": "b"}, 5]}) == [
+    assert records.gate_texts({"completionGates": ["a", {"source": "x", "text": "b"}, 5]}) == [
         "a",
         "b",
     ]
-    assert schema.gate_texts({"completionGates": {"a": 1}}) == ["a"]
-    assert schema.gate_texts({"completionGates": 5}) == []
+    assert records.gate_texts({"completionGates": {"a": 1}}) == ["a"]
+    assert records.gate_texts({"completionGates": 5}) == []
 
 
 def test_times_are_understood_or_not() -> None:
     for at in ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05", "2026-01-02T12:04:05+09:00"):
-        moment = schema.parse_time(at)
-        assert moment is not None and schema.format_time(moment) == "2026-01-02T03:04:05Z"
+        moment = records.parse_time(at)
+        assert moment is not None and records.format_time(moment) == "2026-01-02T03:04:05Z"
     for at in ("", "yesterday", "9999-12-31T23:59:59-23:00", "2026-13-01T00:00:00Z", "٢٠٢٦"):
-        assert schema.parse_time(at) is None
+        assert records.parse_time(at) is None
 
 
 def test_ids_that_init_accepts() -> None:
     for name in ("a", "agent-a", "Zoë", "_x", "a.b", "测试", "a" * 64):
-        assert schema.is_participant_id(name), name
+        assert records.is_participant_id(name), name
     for name in ("", "-a", ".a", "a b", "a\n", "a" * 65, "../x", "a/b", "a\x1b"):
-        assert not schema.is_participant_id(name), name
+        assert not records.is_participant_id(name), name

@@ -16,12 +16,12 @@ import pytest
 import acp_core
 from acp_core.protocols.folder.acts.table import COMMANDS, SKILL
 from acp_core.protocols.folder.rehearsal.scenario import PlayedScenario, Scenario, load
-from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, SCRIPTS, V2
 from acp_core.protocols.folder.schema.deliverables import TYPES
 from acp_core.protocols.folder.schema.documents import (
     CONCLUSION_SECTIONS_V1,
     CONCLUSION_SECTIONS_V2,
 )
+from acp_core.protocols.folder.schema.records import EVENTS_V2, PHASES, SCRIPTS, V2
 from acp_core.protocols.folder.skill import install
 from acp_core.protocols.folder.skill.install import MANIFEST, Incomplete, closure
 

@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Pairing
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.rules import checks
-from acp_core.protocols.folder.schema import Entry, documents
+from acp_core.protocols.folder.schema import documents, records
+from acp_core.protocols.folder.schema.records import Entry
 from acp_core.protocols.folder.state import Machine, derive
 from tests.protocols.folder.small_model import GATE, Model, Texts
 
 PEOPLE = ("ann", "ben", "cy")
-EVENTS = (*schema.EVENTS_V2, "abandoned")
+EVENTS = (*records.EVENTS_V2, "abandoned")
 
 
 ITEMS = (
@@ -44,7 +44,7 @@ class Protocol(RuleBasedStateMachine):
 
     @initialize(v2=st.booleans(), people=st.sampled_from([PEOPLE, PEOPLE[:2], PEOPLE[:1]]))
     def begin(self, v2: bool, people: tuple[str, ...]) -> None:
-        self.dialect = schema.V2 if v2 else schema.V1
+        self.dialect = records.V2 if v2 else records.V1
         self.model = Model(people, v2)
         self.history = History(people, self.dialect)
         self.texts = Texts()
@@ -163,7 +163,7 @@ class TestProtocolForLong(Protocol.TestCase):
 def test_whatever_a_log_holds_the_state_follows_from_it_as_in_the_model(
     v2: bool, steps: list[tuple[str, str, str | None]]
 ) -> None:
-    dialect = schema.V2 if v2 else schema.V1
+    dialect = records.V2 if v2 else records.V1
     model = Model(PEOPLE, v2)
     log, illegal = [], []
     for number, (event, who, role) in enumerate(steps, 1):

@@ -15,7 +15,7 @@ from acp_core.files.journal import without_collector
 from acp_core.model.action_field import PARTICIPANTS, Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
-from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.kit.command_line import (
     DRY_RUN,
     JSON,
@@ -58,7 +58,7 @@ FORCED = UNLOCKED._replace(aliases=("--force",))
 APPEND = (
     _WHO,
     Field(
-        "event", "Event", f"Name the event: one of {', '.join(schema.EVENTS_V2)}.", Kind.CHOICE, schema.EVENTS_V2, required=True,
+        "event", "Event", f"Name the event: one of {', '.join(records.EVENTS_V2)}.", Kind.CHOICE, records.EVENTS_V2, required=True,
         metavar="EVENT",
     ),
     Field("summary", "Summary", "Summarize the event in one short sentence [required without --summary-file].",
@@ -135,9 +135,9 @@ def start(values: Values) -> int:
         if started.created:
             say(f"created what was missing: {', '.join(started.created)}")
     else:
-        title = "ACP schema v2" if started.dialect == schema.V2 else "ACP"
+        title = "ACP schema v2" if started.dialect == records.V2 else "ACP"
         say(f"Initialized {title} collaboration folder: {values.folder}")
-        if started.dialect == schema.V1:
+        if started.dialect == records.V1:
             say("state seq: 1")
         if started.kept:
             say(f"kept existing files: {', '.join(started.kept)}")
@@ -264,12 +264,12 @@ def _review(values: Values) -> str | None:
 def _text_of(option: str, path: str) -> str:
     """The text of a file; "-" reads the standard input."""
     if path == "-":
-        data = sys.stdin.buffer.read(schema.MAX_DOCUMENT + 1)
+        data = sys.stdin.buffer.read(records.MAX_DOCUMENT + 1)
     else:
         from acp_core.files.reading import Unreadable, read_bounded
 
         try:
-            data = read_bounded(path, schema.MAX_DOCUMENT)
+            data = read_bounded(path, records.MAX_DOCUMENT)
         except Unreadable as error:
             raise Refused(f"{option} {path}: {error}") from None
     try:

@@ -17,7 +17,6 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.card import Card, CardDocument, CardSection, CardVerdict
 from acp_core.model.errors import Refused
 from acp_core.model.snapshot import Document, Gate, Row, Severity, Snapshot, Target, Tone
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.acts.documents import (
     is_due,
     is_unsettled,
@@ -27,17 +26,17 @@ from acp_core.protocols.folder.acts.documents import (
 from acp_core.protocols.folder.acts.opened import OpenFolder, ReadFolder, open_folder, who_may
 from acp_core.protocols.folder.read.current_state import current_phase, event_of_turn
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import (
+from acp_core.protocols.folder.schema import documents, records
+from acp_core.protocols.folder.schema.deliverables import Content
+from acp_core.protocols.folder.schema.documents import OVER, Asked
+from acp_core.protocols.folder.schema.records import (
     ANSWER_QUESTION,
     BLOCK,
     CHECK_GATES,
     CONTINUE,
     SETTLE_QUESTIONS,
     Entry,
-    documents,
 )
-from acp_core.protocols.folder.schema.deliverables import Content
-from acp_core.protocols.folder.schema.documents import OVER, Asked
 from acp_core.protocols.folder.view import story
 from acp_core.protocols.kit.starting import starter
 from acp_core.protocols.kit.wording import safe
@@ -116,7 +115,7 @@ def _turn(
     stop = CardVerdict("Block, with a reason", BLOCK, _as(name), ("reason",))
     return _card(
         matter, f"turn:{event}:{safe(name)}:{wait.seq if wait else ''}", title,
-        asking.summary if asking else "", asking.sender if asking else "", schema.parse_time(wait.at) if wait else None,
+        asking.summary if asking else "", asking.sender if asking else "", records.parse_time(wait.at) if wait else None,
         sections=sections, verdicts=(*verdicts, stop), judged=judged, replaces=(event,),
     )  # fmt: skip
 
@@ -322,7 +321,7 @@ def _blocked(matter: Matter) -> Iterator[Card]:
     label = "Answer, and continue in a new folder"
     yield _card(
         matter, f"blocked:{safe(first.name)}", f"{first.sender} stopped the collaboration",
-        first.summary, first.sender, schema.parse_time(first.at),
+        first.summary, first.sender, records.parse_time(first.at),
         sections=(
             blockers(matter),
             reached(matter),
@@ -375,7 +374,7 @@ def _gates(matter: Matter, turns: Iterable[Card]) -> Iterator[Card]:
 
 def _since(matter: Matter) -> datetime | None:
     waits = matter.here.opened.machine.waits.values()
-    times = (schema.parse_time(each.at) for each in waits)
+    times = (records.parse_time(each.at) for each in waits)
     return min((at for at in times if at is not None), default=None)
 
 
@@ -449,7 +448,7 @@ class Matter(NamedTuple):
         if file is None or file.outside:
             return ""
         try:
-            data = read_bounded(self.facts.path(name), schema.MAX_DOCUMENT)
+            data = read_bounded(self.facts.path(name), records.MAX_DOCUMENT)
         except Unreadable:
             return ""
         return markdown.normalise(data.decode(errors="replace"))

@@ -18,15 +18,15 @@ from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.action_field import Kind
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.acts import previewing
 from acp_core.protocols.folder.acts.opened import open_folder, read_collaboration
 from acp_core.protocols.folder.acts.previewing import file_change, new_file
 from acp_core.protocols.folder.acts.table import CONTINUATION, NEW_SPEC, REPAIRING
 from acp_core.protocols.folder.acts.table_agents import DIALECTS, INIT
 from acp_core.protocols.folder.rules.checks import validate
-from acp_core.protocols.folder.schema import path_of
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.deliverables import TYPES
+from acp_core.protocols.folder.schema.records import path_of
 from acp_core.protocols.folder.write import continuation
 from acp_core.protocols.folder.write import repair as mending
 from acp_core.protocols.folder.write.init import initialise
@@ -181,14 +181,14 @@ def _preview(source: str, values: Values) -> Preview:
     plan = continuation.prepare(
         opened, values.folder or None, values.answer, objective=values.objective, now=utc_now()
     )
-    old, before = path_of(source, schema.PROTOCOL_FILE), schema.encode_protocol(opened.protocol)
+    old, before = path_of(source, records.PROTOCOL_FILE), records.encode_protocol(opened.protocol)
     made = Preview(
         sentence=safe(
             f"Start {plan.folder} with the documents and decisions of this collaboration."
         ),
         changes=(
             *(new_file(file.path, file.data) for file in plan.files),
-            file_change(old, schema.PROTOCOL_FILE, before, plan.old_protocol),
+            file_change(old, records.PROTOCOL_FILE, before, plan.old_protocol),
         ),
     )
     begin = starter() if values.start else None
@@ -239,7 +239,7 @@ def continue_in_new_folder(values: Values) -> int:
 
 def _text_of(path: str) -> str:
     try:
-        return read_bounded(path, schema.MAX_DOCUMENT).decode()
+        return read_bounded(path, records.MAX_DOCUMENT).decode()
     except Unreadable as error:
         raise Refused(f"{path}: {error}") from None
     except UnicodeDecodeError as error:

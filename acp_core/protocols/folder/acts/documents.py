@@ -17,13 +17,13 @@ from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_name
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.acts.opened import OpenFolder, open_folder, title
 from acp_core.protocols.folder.acts.previewing import file_change
 from acp_core.protocols.folder.acts.table import ANSWER_QUESTION, CHECK_GATES, SETTLE_QUESTIONS
 from acp_core.protocols.folder.matters.gates import gate_fields, nearest_line
-from acp_core.protocols.folder.schema import documents, path_of
+from acp_core.protocols.folder.schema import documents, records
 from acp_core.protocols.folder.schema.documents import ANSWER, OVER, Asked, Readiness, Review
+from acp_core.protocols.folder.schema.records import path_of
 from acp_core.protocols.folder.view.build import named
 from acp_core.protocols.folder.write import edits
 from acp_core.protocols.folder.write.edits import Edit, content
@@ -69,8 +69,8 @@ def plan_edit(
         after = new.encode()
     except UnicodeEncodeError:
         raise Refused("the text is not UTF-8") from None
-    if len(after) > schema.MAX_DOCUMENT:
-        raise Refused(f"{name} would be larger than {schema.MAX_DOCUMENT} bytes")
+    if len(after) > records.MAX_DOCUMENT:
+        raise Refused(f"{name} would be larger than {records.MAX_DOCUMENT} bytes")
     return Edit(name, path, before, after)
 
 

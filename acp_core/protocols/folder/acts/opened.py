@@ -10,9 +10,9 @@ from typing import Any, Protocol, cast
 from acp_core.model import Snapshot
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols import folder
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import Entry, deliverables
+from acp_core.protocols.folder.schema import deliverables, records
+from acp_core.protocols.folder.schema.records import Entry
 from acp_core.protocols.folder.state import Illegal
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
@@ -104,14 +104,14 @@ def title(text: str) -> str:
 
 def who_may(opened: Opened, event: str) -> list[str]:
     """The participants for whom an event is legal now, as far as the state machine says."""
-    if "completed" in opened.machine.last or event not in schema.events_of(opened.dialect):
+    if "completed" in opened.machine.last or event not in records.events_of(opened.dialect):
         return []
     return [name for name in opened.participants if not problems(opened, event, name)]
 
 
 def problems(opened: Opened, event: str, participant: str) -> Sequence[Illegal]:
     """What the state machine says against an event of a participant."""
-    deliverable = event in schema.DELIVERABLE_EVENTS
+    deliverable = event in records.DELIVERABLE_EVENTS
     reference = deliverables.declare(opened.protocol).reference if deliverable else None
     entry = Entry(
         line=0,

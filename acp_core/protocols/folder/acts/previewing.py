@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from acp_core.model.action import Change, Preview
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_name
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import path_of
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.deliverables import CUSTOM
+from acp_core.protocols.folder.schema.records import path_of
 from acp_core.protocols.folder.write.append import Prepared, Request, prepare
 from acp_core.protocols.folder.write.init import EXISTS, Wish, charter_for, files
 from acp_core.protocols.folder.write.opened import Opened, open_unlocked
@@ -61,8 +61,8 @@ def preview(
 
 def _changes(opened: Opened, prepared: Prepared) -> tuple[Change, ...]:
     edits = [file_change(edit.path, edit.name, edit.before, edit.after) for edit in prepared.edits]
-    before = schema.encode_protocol(opened.protocol)
-    protocol, log = schema.PROTOCOL_FILE, schema.LOG_FILE
+    before = records.encode_protocol(opened.protocol)
+    protocol, log = records.PROTOCOL_FILE, records.LOG_FILE
     return (
         *edits,
         file_change(path_of(opened.folder, log), log, b"", prepared.line),

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.acts import table
 from acp_core.protocols.folder.acts.table import ASKING
 from acp_core.protocols.folder.conduct import asked
 from acp_core.protocols.folder.conduct import syncing as conduct_syncing
 from acp_core.protocols.folder.conduct.syncing import Leaving as Mirroring
-from acp_core.protocols.folder.schema import is_shared
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import is_shared
 from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write import sharing as shares
 from acp_core.protocols.folder.write import sharing as write_sharing
@@ -284,7 +284,7 @@ def _asks_for_more(values: Values) -> bool:
 
 
 def _must_take_part(folder: str, participant: str) -> None:
-    if participant not in schema.participant_ids(read_protocol(folder)):
+    if participant not in records.participant_ids(read_protocol(folder)):
         raise Refused(f"participant {participant!r} is not listed in protocol.json")
 
 

@@ -21,12 +21,13 @@ from acp_core.model.action_spec import (
 from acp_core.protocols.folder.acts import table_agents
 from acp_core.protocols.folder.acts.agents import FORCED
 from acp_core.protocols.folder.acts.table_agents import INIT as INIT_SPEC
-from acp_core.protocols.folder.schema import ANSWER_QUESTION as ANSWERING
-from acp_core.protocols.folder.schema import BLOCK, CREATE, documents
-from acp_core.protocols.folder.schema import CHECK_GATES as CHECK
-from acp_core.protocols.folder.schema import CONTINUE as CONTINUE_NAME
-from acp_core.protocols.folder.schema import REPAIR as REPAIR_NAME
-from acp_core.protocols.folder.schema import SETTLE_QUESTIONS as SETTLE
+from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.schema.records import ANSWER_QUESTION as ANSWERING
+from acp_core.protocols.folder.schema.records import BLOCK, CREATE
+from acp_core.protocols.folder.schema.records import CHECK_GATES as CHECK
+from acp_core.protocols.folder.schema.records import CONTINUE as CONTINUE_NAME
+from acp_core.protocols.folder.schema.records import REPAIR as REPAIR_NAME
+from acp_core.protocols.folder.schema.records import SETTLE_QUESTIONS as SETTLE
 from acp_core.protocols.kit import command_line
 from acp_core.protocols.kit.command import Commands
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from acp_core.model.action_spec import ActionSpec, By, Field, Intent, Kind, QuerySpec
 from acp_core.protocols.folder.acts import agents
-from acp_core.protocols.folder.schema import APPEND as APPEND_NAME
 from acp_core.protocols.folder.schema.deliverables import EXTERNAL, INTERNAL, TYPES
+from acp_core.protocols.folder.schema.records import APPEND as APPEND_NAME
 from acp_core.protocols.kit.command_line import NAMED_FOLDER
 
 _ACTS = "acp_core.protocols.folder.acts"

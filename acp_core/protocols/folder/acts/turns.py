@@ -16,7 +16,6 @@ from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_name
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.acts import documents as acts_documents
 from acp_core.protocols.folder.acts import table, table_agents
 from acp_core.protocols.folder.acts.agents import request_of
@@ -30,7 +29,7 @@ from acp_core.protocols.folder.acts.opened import (
 )
 from acp_core.protocols.folder.acts.previewing import preview
 from acp_core.protocols.folder.acts.table import BLOCKING
-from acp_core.protocols.folder.schema import deliverables, documents
+from acp_core.protocols.folder.schema import deliverables, documents, records
 from acp_core.protocols.folder.write.append import RACED, Request, append
 from acp_core.protocols.folder.write.edits import Edit
 from acp_core.protocols.folder.write.gates import document_text
@@ -199,7 +198,7 @@ def _safe_text(opened: Opened, name: str) -> str:
 
 def _reference(opened: Opened) -> str:
     """The primary deliverable's reference, "" in dialect v1."""
-    if opened.dialect != schema.V2:
+    if opened.dialect != records.V2:
         return ""
     return deliverables.declare(opened.protocol).reference
 
@@ -290,7 +289,7 @@ def _gates(opened: Opened) -> tuple[Field, ...]:
     """A switch for each gate that is not checked yet, and one for "Ready to implement"."""
     scan = documents.scan_readiness(_safe_text(opened, "readiness.md"))
     ready = [_switch("ready", documents.READY)] if scan.ready is None else []
-    gates = enumerate(schema.gate_texts(opened.protocol), 1)
+    gates = enumerate(records.gate_texts(opened.protocol), 1)
     unmet = [(number, gate) for number, gate in gates if gate not in scan.checked]
     return (*ready, *(_switch(f"gate_{number}", f"Met: {gate}") for number, gate in unmet))
 
@@ -299,7 +298,7 @@ def _checked(opened: Opened, answers: Values) -> Edit:
     """readiness.md with what the person says is met."""
     met = [
         gate
-        for number, gate in enumerate(schema.gate_texts(opened.protocol), 1)
+        for number, gate in enumerate(records.gate_texts(opened.protocol), 1)
         if getattr(answers, f"gate_{number}", False)
     ]
 
@@ -403,7 +402,7 @@ def appending(context: Context, now: datetime) -> Action:
     here = open_folder(context, now)
     narrowed = {
         "participant": participants(here.opened.participants) | {"default": None},
-        "event": {"choices": schema.events_of(here.opened.dialect)},
+        "event": {"choices": records.events_of(here.opened.dialect)},
     }
 
     def request(values: Values) -> Request:

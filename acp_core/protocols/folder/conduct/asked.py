@@ -23,7 +23,7 @@ from acp_core.agents.live.answers import OpenRequest, refuse_inside_a_session
 from acp_core.agents.live.requests import ALLOW_ONCE, PermissionRequest
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean, clean_line
-from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.write import shared, sharing
 from acp_core.protocols.folder.write.opened import read_protocol
 from acp_core.protocols.folder.write.sharing import Wanted
@@ -186,7 +186,7 @@ class Requests:
         """
         if request.verb == asking.DECIDE:
             return "a decision is an event here: append it"
-        if request.participant not in schema.participant_ids(read_protocol(self.folder)):
+        if request.participant not in records.participant_ids(read_protocol(self.folder)):
             return "the collaboration has no participant of that name"
         if request.verb in _WORDLESS and request.text.strip():
             owner_inputs.check(request.verb, owner_inputs.names_in(request.text))

@@ -21,9 +21,9 @@ from acp_core.files import atomic, claims
 from acp_core.files.locked import LogError, locked
 from acp_core.files.watch import Report, Watcher
 from acp_core.model.errors import AcpError, Refused
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct import syncing
 from acp_core.protocols.folder.conduct.syncing import process_for
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.stores import address as stores_address
 from acp_core.stores import base as manifests
@@ -105,8 +105,8 @@ class Folder:
             self.tip = self.process.tip
             base = manifests.read_base(self.path)
             self._names = (
-                schema.LOG_FILE,
-                *schema.DOCUMENTS,
+                records.LOG_FILE,
+                *records.DOCUMENTS,
                 shared.README,
                 *(base.files if base else ()),
             )

@@ -41,9 +41,9 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.conduct.asked import MirrorRequests, Requests
-from acp_core.protocols.folder.schema import is_shared
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import is_shared
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.protocols.folder.write import sharing as shares
 from acp_core.protocols.folder.write.append import Appended, Request
@@ -452,7 +452,7 @@ class Process:
     def _is_quiet(self, now: float) -> bool:
         """Whether no document has changed for a moment: else somebody is writing it."""
         found = []
-        for path in (*schema.DOCUMENTS, shared.README):
+        for path in (*records.DOCUMENTS, shared.README):
             with contextlib.suppress(OSError):
                 seen = os.stat(os.path.join(self.folder, path))
                 found.append((path, seen.st_mtime_ns, seen.st_size))

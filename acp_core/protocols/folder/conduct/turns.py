@@ -15,12 +15,12 @@ from acp_core.model import Outcome, OutcomeState, Status
 from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.model.turn import Brief, Mode, TurnState
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts.turn import Situation, prompt
 from acp_core.protocols.folder.read.current_state import Step, required, steps
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
-from acp_core.protocols.folder.schema import V2, is_shared, text_in
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import V2, is_shared, text_in
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.processes import SYNC
@@ -73,7 +73,7 @@ class Turns:
             waited=waited,
             status=_OVER.get(machine.phase, Status.ACTIVE),
             what=what,
-            since=schema.parse_time(wait.at) if wait else None,
+            since=records.parse_time(wait.at) if wait else None,
             since_event=str(wait.seq) if wait and wait.seq is not None else "",
             own=history.said.get(participant, 0),
             own_event=f"{latest.event} (seq {latest.name})" if latest else "",
@@ -97,7 +97,7 @@ class Turns:
         facts = self._facts
         if facts.protocol is None:
             return f"protocol.json: {facts.protocol_problem or 'not read yet'}"
-        if facts.dialect == schema.UNKNOWN_DIALECT:
+        if facts.dialect == records.UNKNOWN_DIALECT:
             return "protocol.json has an unknown schemaVersion: acp does not write to the folder"
         if participant not in facts.participants:
             return f"{participant} is not listed in protocol.json"
@@ -111,7 +111,7 @@ class Turns:
     def _reads(self) -> list[str]:
         """The documents that a turn may be about, as far as they exist."""
         facts = self._facts
-        files = [facts.files[name] for name in schema.DOCUMENTS]
+        files = [facts.files[name] for name in records.DOCUMENTS]
         files += [declared.file for declared in facts.deliverables]
         return [file.path for file in files if file.path is not None and not file.problem]
 
@@ -140,7 +140,7 @@ class Turns:
             participants=tuple(facts.participants),
             owner=facts.history.machine.owner or "",
             objective=text_in(protocol, "objective"),
-            gates=tuple(schema.gate_texts(protocol)),
+            gates=tuple(records.gate_texts(protocol)),
             phase=facts.history.machine.phase,
             round=facts.history.machine.round,
             last_seq=entries[-1].seq or len(entries) if entries else 0,
@@ -196,7 +196,7 @@ def _summary_and_review(step: Step, brief: Brief) -> tuple[str, str | None]:
         return f"{step.doc} changed", None
     path = step.draft_path(brief)
     try:
-        text = read_bounded(path, schema.MAX_DOCUMENT).decode()
+        text = read_bounded(path, records.MAX_DOCUMENT).decode()
     except Unreadable as error:
         raise Refused(f"{path}: {error.reason}") from None
     except UnicodeDecodeError:

@@ -15,9 +15,9 @@ from acp_core.files.locked import QUIET
 from acp_core.files.reading import stamp
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import LONG, History, is_full
-from acp_core.protocols.folder.schema import Entry, is_shared, path_of
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import Entry, is_shared, path_of
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
 from acp_core.protocols.folder.write.opened import RETURNS, read_protocol
 from acp_core.protocols.kit.command_line import is_script, say, say_json, warn
@@ -47,15 +47,15 @@ class Observation:
         """
         self.folder = folder
         self.protocol = read_protocol(folder)
-        self.dialect = schema.dialect_of(self.protocol)
-        self.participants = schema.participant_ids(self.protocol)
+        self.dialect = records.dialect_of(self.protocol)
+        self.participants = records.participant_ids(self.protocol)
         if participant not in self.participants:
             raise Refused(f"participant {participant!r} is not listed in protocol.json")
         self._reader = journal.Reader(
-            path_of(folder, schema.LOG_FILE),
-            max_line=schema.MAX_LINE,
-            max_lines=schema.MAX_LINES,
-            max_size=schema.MAX_LOG,
+            path_of(folder, records.LOG_FILE),
+            max_line=records.MAX_LINE,
+            max_lines=records.MAX_LINES,
+            max_size=records.MAX_LOG,
             grace=_GRACE,
             verify=again,
         )
@@ -113,7 +113,7 @@ class Observation:
         now = time.time()
         poll = self._reader.poll(now)
         if poll.change == journal.UNREADABLE:
-            raise Refused(f"{path_of(self.folder, schema.LOG_FILE)}: {poll.reason}")
+            raise Refused(f"{path_of(self.folder, records.LOG_FILE)}: {poll.reason}")
         if poll.change == journal.RESTARTED:
             self._begin()
         for block in poll.blocks:
@@ -128,7 +128,7 @@ class Observation:
 
     def _take_tail(self, tail: bytes) -> None:
         """A whole event that only lacks its newline, and stays so, counts."""
-        item = schema.parse_line(tail, self._reader.lines + 1)
+        item = records.parse_line(tail, self._reader.lines + 1)
         if isinstance(item, Entry):
             self.machine = self._lines.machine.copy()
             self.machine.feed(item)
@@ -190,7 +190,7 @@ def wait_for_turn(
     seen = Observation(folder, participant)
     seen.keep()
     if timeout is None:
-        timeout = V1_TIMEOUT if seen.dialect == schema.V1 else 0.0
+        timeout = V1_TIMEOUT if seen.dialect == records.V1 else 0.0
     deadline = time.monotonic() + timeout if timeout else float("inf")
     said = ""
     while not (reason := seen.ready(participant)):

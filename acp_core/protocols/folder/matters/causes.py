@@ -26,7 +26,6 @@ from acp_core.model.errors import Refused
 from acp_core.model.format import dated
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.matters import gates as matters_gates
 from acp_core.protocols.folder.read.current_state import event_of_turn, required, steps
 from acp_core.protocols.folder.read.facts import (
@@ -40,7 +39,8 @@ from acp_core.protocols.folder.read.facts import (
 from acp_core.protocols.folder.read.log import NEWLINES
 from acp_core.protocols.folder.rules import unrecoverable_log
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
-from acp_core.protocols.folder.schema import REPAIR, SYNC
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import REPAIR, SYNC
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
 
@@ -112,7 +112,7 @@ def _as_far_as_it_goes(
         damage = repairs.diagnose(facts.folder, now)
     except (Refused, OSError) as error:
         return replace(cause, advice=clean_line(str(error), _LONG), remedy=None)
-    if not facts.participants and cause.document == schema.PROTOCOL_FILE:
+    if not facts.participants and cause.document == records.PROTOCOL_FILE:
         return replace(cause, advice=_FOLLOWS, remedy=None)
     advice = "; ".join(damage.hopeless) or f"restore {cause.document} from a copy"
     return replace(cause, advice=clean_line(advice, _LONG), remedy=None)
@@ -138,7 +138,7 @@ def obstacles(
     found: Sequence[Obstacle | None]
     if facts.protocol_problem or facts.log_problem:
         found = (_unreadable(facts, diagnose, now),)
-    elif facts.dialect == schema.UNKNOWN_DIALECT:
+    elif facts.dialect == records.UNKNOWN_DIALECT:
         found = (_unknown(facts),)
     else:
         found = (_nobody(facts), _torn(facts), _beyond(facts, continued))
@@ -157,7 +157,7 @@ def _unknown(facts: Facts) -> Obstacle:
     version = clean_line(repr((facts.protocol or {}).get("schemaVersion")), 40)
     sentence = f"unknown schemaVersion {version}: acp shows the folder read-only"
     return Obstacle(
-        "A7", sentence, "use a newer acp", document=schema.PROTOCOL_FILE, key="dialect:unknown"
+        "A7", sentence, "use a newer acp", document=records.PROTOCOL_FILE, key="dialect:unknown"
     )
 
 
@@ -167,7 +167,7 @@ def _nobody(facts: Facts) -> Obstacle | None:
         return None
     cure = "add the participants to protocol.json by hand"
     sentence = "protocol.json names no participants"
-    return Obstacle("A0", sentence, cure, MENDING, document=schema.PROTOCOL_FILE, key="A0:ACP114")
+    return Obstacle("A0", sentence, cure, MENDING, document=records.PROTOCOL_FILE, key="A0:ACP114")
 
 
 def _torn(facts: Facts) -> Obstacle | None:
@@ -176,18 +176,18 @@ def _torn(facts: Facts) -> Obstacle | None:
         return None
     if facts.bare_returns:
         sentence = "the lines of events.jsonl end in carriage returns only"
-        return Obstacle("A1", sentence, NEWLINES, document=schema.LOG_FILE, key="A1:returns")
+        return Obstacle("A1", sentence, NEWLINES, document=records.LOG_FILE, key="A1:returns")
     what = "is an incomplete event" if facts.tail_error else "has no newline at its end"
     sentence = f"the last line of events.jsonl {what}: no event can be appended"
-    return _mended("A1", sentence, facts, facts.tail_error, schema.LOG_FILE, facts.tail_line)
+    return _mended("A1", sentence, facts, facts.tail_error, records.LOG_FILE, facts.tail_line)
 
 
 def _unreadable(facts: Facts, diagnose: Diagnose, now: datetime) -> Obstacle:
     """protocol.json or the log cannot be read: what a repair would do, or what it cannot."""
-    name, code = schema.LOG_FILE, "A8" if facts.log_problem == MISSING else "A9"
+    name, code = records.LOG_FILE, "A8" if facts.log_problem == MISSING else "A9"
     reason = facts.log_problem
     if facts.protocol_problem:
-        name, code, reason = schema.PROTOCOL_FILE, "A5", facts.protocol_problem
+        name, code, reason = records.PROTOCOL_FILE, "A5", facts.protocol_problem
     sentence = clean_line(f"{name} cannot be read ({reason})", _SENTENCE)
     try:
         damage = diagnose(facts.folder, now)
@@ -433,9 +433,9 @@ def _residual(case: DiagnosisContext, findings: Sequence[Finding]) -> Cause:
 def _clock(facts: Facts, case: DiagnosisContext) -> Cause | None:
     """The last event comes from a clock that is ahead of this one."""
     last = facts.history.last
-    at = schema.parse_time(last.at) if last else None
+    at = records.parse_time(last.at) if last else None
     read = case.snapshot.as_of
-    if last is None or at is None or (at - read).total_seconds() <= schema.CLOCKS_DIFFER:
+    if last is None or at is None or (at - read).total_seconds() <= records.CLOCKS_DIFFER:
         return None
     return Cause(
         "A6",
@@ -443,13 +443,13 @@ def _clock(facts: Facts, case: DiagnosisContext) -> Cause | None:
         advice=f"set the clock of {clean_name(last.sender, 60)}'s machine, or of this one",
         evidence=(
             f"seq {clean_line(last.name, 40)} from {clean_name(last.sender, 60)}",
-            f"this machine's clock showed {schema.format_time(read)} when acp read the event",
+            f"this machine's clock showed {records.format_time(read)} when acp read the event",
         ),
         certain=False,
         wanted=False,
         participant=clean_name(last.sender, 200),
         key=f"A6:{clean_line(last.name, 40)}",
-        document=schema.LOG_FILE,
+        document=records.LOG_FILE,
     )
 
 
@@ -459,7 +459,7 @@ def _copies(facts: Facts, case: DiagnosisContext) -> Cause | None:
         names = os.listdir(facts.folder)
     except OSError:
         return None
-    known = tuple(name.partition(".")[0] for name in schema.REQUIRED_FILES)
+    known = tuple(name.partition(".")[0] for name in records.REQUIRED_FILES)
     copies = sorted(
         name for name in names if _CONFLICT.search(name) and name.lower().startswith(known)
     )
@@ -564,7 +564,7 @@ def _changed_since(
 ) -> list[tuple[str, datetime]]:
     """The documents at these paths that changed after a moment, the latest last."""
     last = facts.history.last
-    trust = trusted_after(facts, schema.parse_time(last.at) if last else None)
+    trust = trusted_after(facts, records.parse_time(last.at) if last else None)
     found = []
     files = (*facts.files.values(), *(declared.file for declared in facts.deliverables))
     for file in files:
@@ -692,7 +692,7 @@ def conflict_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     if facts.strange_share:
         yield _strange(facts.strange_share)
     for each in facts.kept:
-        yield _events(each) if each.document == schema.LOG_FILE else _document(each)
+        yield _events(each) if each.document == records.LOG_FILE else _document(each)
 
 
 def _newer(reason: str) -> Cause:
@@ -741,5 +741,5 @@ def _events(kept: KeptText) -> Cause:
         remedy=SYNC,
         given=(("again", "true"),),
         key=f"gave-way:{clean_line(kept.file, _LONG_EVIDENCE)}",
-        document=schema.LOG_FILE,
+        document=records.LOG_FILE,
     )

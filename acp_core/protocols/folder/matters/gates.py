@@ -18,12 +18,12 @@ from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import dated
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import continued_in
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.checks import nearest, unfinished
-from acp_core.protocols.folder.schema import CHECK_GATES, SETTLE_QUESTIONS, V2, Entry
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.documents import READY, Item, Readiness
+from acp_core.protocols.folder.schema.records import CHECK_GATES, SETTLE_QUESTIONS, V2, Entry
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
 
 READINESS, CONCLUSION = "readiness.md", "conclusion.md"
@@ -63,7 +63,7 @@ class Obstacle(NamedTuple):
 
 def gate_fields(protocol: dict[str, Any]) -> dict[str, str]:
     """The gates by the names that they have as inputs of the action `check_gates`."""
-    texts = enumerate(schema.gate_texts(protocol), 1)
+    texts = enumerate(records.gate_texts(protocol), 1)
     return {"ready": READY} | {f"gate_{number}": text for number, text in texts}
 
 
@@ -203,7 +203,7 @@ def _unmet(facts: Facts) -> Iterator[Obstacle]:
     readiness, machine = facts.readiness, facts.history.machine
     if machine.phase != "readiness_check" or not machine.passed or readiness is None:
         return
-    unmet = [g for g in schema.gate_texts(facts.protocol or {}) if g not in readiness.checked]
+    unmet = [g for g in records.gate_texts(facts.protocol or {}) if g not in readiness.checked]
     if unmet:
         refusal = "completion gates must be checked"
         obstacle = _box(facts, unmet[0], refusal)
@@ -443,7 +443,7 @@ def required(facts: Facts) -> Iterator[int]:
 def _asked(path: str, of: Stamp | None, least: int) -> dict[int, int]:
     """`required_changes` of a file, worked out again only when the file changed."""
     try:
-        data = read_bounded(path, schema.MAX_DOCUMENT)
+        data = read_bounded(path, records.MAX_DOCUMENT)
     except Unreadable:
         return {}
     return required_changes(_latest(normalise(data.decode(errors="replace")), least), least)
@@ -530,7 +530,7 @@ def _quoted(blockers: list[Entry]) -> tuple[str, ...]:
     """Who blocked it, when and why, the first one first."""
     lines = []
     for each in blockers[:_SHOWN]:
-        at = dated(schema.parse_time(each.at))
+        at = dated(records.parse_time(each.at))
         lines.append(f"seq {clean_line(each.name, 40)} from {clean_name(each.sender, 200)}, {at}")
         lines.append(f"summary: {clean_line(each.summary, _LONGEST_ANSWER)}")
     more = len(blockers) - _SHOWN

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.model.text import clean_line
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import V2
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.facts import Facts
@@ -191,7 +191,7 @@ def _readiness_check(
         return _CHECK_LIST
     if not machine.passed:
         return _FREEZE if second and not machine.frozen else _PASS
-    unmet = _are_unmet(readiness, schema.gate_texts(protocol))
+    unmet = _are_unmet(readiness, records.gate_texts(protocol))
     if conclusion is None or not _is_concluded(conclusion, machine.dialect):
         return (_CONCLUDE_V2 if second else _CONCLUDE) + (_CHECK_GATES if unmet else "")
     if unmet:

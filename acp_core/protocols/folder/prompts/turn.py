@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from acp_core.model.turn import Brief, Mode
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import Step
-from acp_core.protocols.folder.schema import V1, V2
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.documents import CLASSES, OUTCOMES, READY, conclusion_sections
+from acp_core.protocols.folder.schema.records import V1, V2
 
-SCRIPTS = {script.command: script.name for script in schema.SCRIPTS}
+SCRIPTS = {script.command: script.name for script in records.SCRIPTS}
 _SENTENCE = "<one short sentence>"
 
 

@@ -24,7 +24,7 @@ from acp_core.files.reading import Stamp, Unreadable
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.person.paths import cache_place
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema.records import Entry
 from acp_core.protocols.folder.state import Core, Wait
 
 if TYPE_CHECKING:

@@ -17,17 +17,11 @@ from acp_core.model import Link
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
 from acp_core.model.text import clean_line
 from acp_core.model.turn import Brief
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.detect import detect
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import (
-    V2,
-    id_in,
-    list_in,
-    object_in,
-    text_in,
-)
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import V2, id_in, list_in, object_in, text_in
 from acp_core.protocols.folder.state import Machine
 
 if TYPE_CHECKING:
@@ -203,10 +197,10 @@ def standing_of(protocol: bytes, log: bytes) -> dict[str, Any]:
         except StoreRefused:
             return {}
     try:
-        decoded = schema.decode_protocol(protocol)
+        decoded = records.decode_protocol(protocol)
     except ValueError:
         return {}
-    history = History(schema.participant_ids(decoded), schema.dialect_of(decoded))
+    history = History(records.participant_ids(decoded), records.dialect_of(decoded))
     for block in blocks(log):
         history.read(block)
     return list_state(decoded, history)

@@ -11,8 +11,8 @@ from pathlib import Path
 from acp_core.files import read_only
 from acp_core.files.reading import Unreadable, open_regular, read_bounded
 from acp_core.protocols.discovery import NewestEvent
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import Entry
 
 _KEYS = ("currentPhase", "completionGates", "participants", "proposalOwner", "waitingFor")
 
@@ -25,8 +25,8 @@ def detect(folder: Path | str) -> bool:
     if shows_mirror(path):
         return True
     try:
-        protocol = schema.decode_protocol(
-            read_bounded(os.path.join(path, schema.PROTOCOL_FILE), schema.MAX_PROTOCOL)
+        protocol = records.decode_protocol(
+            read_bounded(os.path.join(path, records.PROTOCOL_FILE), records.MAX_PROTOCOL)
         )
     except (Unreadable, ValueError):
         return _looks_like_one(path)
@@ -47,10 +47,10 @@ def shows_mirror(folder: str) -> bool:
 
 def _looks_like_one(path: str) -> bool:
     """By the documents around it, or by the first event of the log."""
-    documents = sum(os.path.lexists(os.path.join(path, name)) for name in schema.DOCUMENTS)
-    log = os.path.join(path, schema.LOG_FILE)
+    documents = sum(os.path.lexists(os.path.join(path, name)) for name in records.DOCUMENTS)
+    log = os.path.join(path, records.LOG_FILE)
     if documents >= 3:
-        markers = (os.path.join(path, schema.PROTOCOL_FILE), log)
+        markers = (os.path.join(path, records.PROTOCOL_FILE), log)
         return any(os.path.lexists(marker) for marker in markers)
     try:
         descriptor, _ = open_regular(log)
@@ -62,7 +62,7 @@ def _looks_like_one(path: str) -> bool:
         return False
     finally:
         os.close(descriptor)
-    entry = schema.parse_line(first, 1)
+    entry = records.parse_line(first, 1)
     return isinstance(entry, Entry) and entry.event == "initialized" and not entry.faults
 
 
@@ -81,7 +81,7 @@ def newest(folder: Path, most: int) -> tuple[NewestEvent, ...]:
     """
     if shows_mirror(str(folder)):
         return ()
-    descriptor, found = open_regular(folder / schema.LOG_FILE)
+    descriptor, found = open_regular(folder / records.LOG_FILE)
     try:
         start = max(0, found.st_size - _TAIL)
         data = os.pread(descriptor, _TAIL, start)
@@ -90,11 +90,11 @@ def newest(folder: Path, most: int) -> tuple[NewestEvent, ...]:
     lines = data.split(b"\n")[
         bool(start) : -1
     ]  # the first may be the end of one, the last the start
-    entries = (schema.parse_any(line, 0) for line in lines[-most:])
+    entries = (records.parse_any(line, 0) for line in lines[-most:])
     return tuple(
         NewestEvent(entry.at, entry.sender, entry.event, entry.summary)
         for entry in entries
-        if isinstance(entry, schema.Entry)
+        if isinstance(entry, records.Entry)
     )
 
 

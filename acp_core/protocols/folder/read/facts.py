@@ -23,9 +23,8 @@ from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from acp_core.person.paths import is_pinned
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History, is_full
-from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents
+from acp_core.protocols.folder.schema import deliverables, documents, records
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
 from acp_core.protocols.folder.schema.documents import (
     Conclusion,
@@ -34,10 +33,11 @@ from acp_core.protocols.folder.schema.documents import (
     Review,
     ReviewHeading,
 )
+from acp_core.protocols.folder.schema.records import BadLine, Entry
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.log import History
-    from acp_core.protocols.folder.schema import Entry
+    from acp_core.protocols.folder.schema.records import Entry
 
 README = "README.md"
 
@@ -97,20 +97,20 @@ class Facts:
         self.protocol_stamp: Stamp | None = None
         self._protocol_since: float | None = None
         self._protocol_again = True
-        self.dialect = schema.V1
+        self.dialect = records.V1
         self.participants: list[str] = []
         self.declaration: Declaration = deliverables.declare({})
         self.root = Root(None)
         self._reader = journal.Reader(
-            self.path(schema.LOG_FILE),
-            max_line=schema.MAX_LINE,
-            max_lines=schema.MAX_LINES,
-            max_size=schema.MAX_LOG,
+            self.path(records.LOG_FILE),
+            max_line=records.MAX_LINE,
+            max_lines=records.MAX_LINES,
+            max_size=records.MAX_LOG,
             grace=grace,
             verify=verify,
         )
         self._authors: dict[str, None] = {}  # only while there is no protocol.json
-        self._lines = History((), schema.V1)
+        self._lines = History((), records.V1)
         self.history = self._lines
         self.log_problem = MISSING
         self.log_unseen = NOTHING
@@ -122,7 +122,7 @@ class Facts:
         self.files: dict[str, File[Any]] = {}
         self.others: dict[str, File[None]] = {
             name: File(name, self.path(name), self.folder)
-            for name in (README, schema.PROTOCOL_FILE, schema.LOG_FILE)
+            for name in (README, records.PROTOCOL_FILE, records.LOG_FILE)
         }
         self.obsolete: tuple[str, ...] = ()
         self.kept: tuple[KeptText, ...] = ()
@@ -157,7 +157,7 @@ class Facts:
         self.pairing.update(self.history, self.review)
         self.unsettled = "; ".join(unsettled)
         self.obsolete = tuple(
-            name for name in schema.OBSOLETE_FILES if os.path.lexists(self.path(name))
+            name for name in records.OBSOLETE_FILES if os.path.lexists(self.path(name))
         )
         self.kept = read_kept(self.folder)
         self.newer_share = newer_share(self.folder)
@@ -253,7 +253,7 @@ class Facts:
     # protocol.json
 
     def _look_at_protocol(self, now: float, unsettled: list[str]) -> bool:
-        path = self.path(schema.PROTOCOL_FILE)
+        path = self.path(records.PROTOCOL_FILE)
         found = stamp(path)
         if found == self.protocol_stamp and not self._protocol_again:
             return False
@@ -265,7 +265,7 @@ class Facts:
         before, self.protocol_problem = self.protocol_problem, ""
         self._protocol_again = False
         try:
-            protocol = schema.decode_protocol(read_bounded(path, schema.MAX_PROTOCOL))
+            protocol = records.decode_protocol(read_bounded(path, records.MAX_PROTOCOL))
         except Unreadable as error:
             self.protocol_problem = MISSING if error.missing else error.reason
         except ValueError as error:
@@ -292,9 +292,9 @@ class Facts:
 
     def _take_protocol(self, protocol: dict[str, Any]) -> None:
         self.protocol = protocol
-        self.dialect = schema.dialect_of(protocol)
-        self.participants = schema.participant_ids(protocol)
-        self.declaration = deliverables.declare(protocol if self.dialect == schema.V2 else {})
+        self.dialect = records.dialect_of(protocol)
+        self.participants = records.participant_ids(protocol)
+        self.declaration = deliverables.declare(protocol if self.dialect == records.V2 else {})
 
     # events.jsonl
 
@@ -330,7 +330,7 @@ class Facts:
         """Participants and dialect; without protocol.json, whoever has said something."""
         if self.protocol is not None:
             return tuple(self.participants), self.dialect
-        return tuple(self._authors), schema.V1
+        return tuple(self._authors), records.V1
 
     def _look_at_tail(self, now: float) -> bool:
         """Bytes after the last newline: half a line yet to come, or an event without its end."""
@@ -347,7 +347,7 @@ class Facts:
         self.tail_error, self.tail_counts, self.history = "", False, self._lines
         self.bare_returns = b"\r" in tail
         lines = tail.split(b"\r") if self.bare_returns else [tail]
-        items = [schema.parse_line(line, self.tail_line + n) for n, line in enumerate(lines)]
+        items = [records.parse_line(line, self.tail_line + n) for n, line in enumerate(lines)]
         bad = next((item for item in items if isinstance(item, BadLine)), None)
         if bad:
             self.tail_error = bad.text
@@ -365,7 +365,7 @@ class Facts:
             self._scanned_for = needed
             reference, references = needed
             scans: dict[str, Callable[[str], object]] = {
-                "proposal.md": schema.is_unwritten_proposal,
+                "proposal.md": records.is_unwritten_proposal,
                 "review.md": lambda text: documents.scan_review(text, reference),
                 "decisions.md": lambda text: documents.scan_decisions(text, references),
                 "readiness.md": documents.scan_readiness,
@@ -400,7 +400,7 @@ class Facts:
 def _authors(blocks: Iterable[journal.Lines]) -> Iterator[str]:
     """Whoever says something in these lines."""
     for block in blocks:
-        for item in schema.parse_lines(block.data, block.first):
+        for item in records.parse_lines(block.data, block.first):
             if isinstance(item, Entry):
                 yield item.sender
 
@@ -491,7 +491,7 @@ class File(Generic[T]):
             self.problem = "" if found else MISSING
             return
         try:
-            data = read_bounded(self.path, schema.MAX_DOCUMENT)
+            data = read_bounded(self.path, records.MAX_DOCUMENT)
         except Unreadable as error:
             self.problem = MISSING if error.missing else error.reason
             return
@@ -619,7 +619,7 @@ def trusted_after(facts: Facts, last: datetime | None) -> float:
     In a folder that was copied or checked out, all files bear the time of the copy, and so
     does the log, later than its last event: only what is newer than the log then counts.
     """
-    log = facts.others[schema.LOG_FILE].modified
+    log = facts.others[records.LOG_FILE].modified
     if log is None or last is None or log <= last.timestamp() + _TRUSTED:
         return 0.0
     return log + TOLERANCE

@@ -20,8 +20,8 @@ from itertools import islice
 
 from acp_core.files.journal import Lines, without_collector
 from acp_core.model.light import TYPE_CHECKING, NamedTuple
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import (
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import (
     DELIVERABLE_EVENTS,
     BadLine,
     Entry,
@@ -33,7 +33,7 @@ from acp_core.protocols.folder.state import Core, LogCheck, Machine, Wait
 if TYPE_CHECKING:
     from typing import overload
 
-    from acp_core.protocols.folder.schema import BadLine, Entry, Finding
+    from acp_core.protocols.folder.schema.records import BadLine, Entry, Finding
     from acp_core.protocols.folder.state import Machine
 
 LONG = 1 << 20  # bytes of a log from which on it pays to keep where it stands (see `checkpoint`)
@@ -57,7 +57,7 @@ def is_full(lines: int, size: int) -> bool:
         lines: its complete lines.
         size: its bytes.
     """
-    return lines >= schema.MAX_LINES or size > schema.MAX_LOG - schema.MAX_LINE
+    return lines >= records.MAX_LINES or size > records.MAX_LOG - records.MAX_LINE
 
 
 class History:
@@ -378,7 +378,7 @@ def rows(block: Lines) -> list[Row] | None:
             data.decode()
         except UnicodeDecodeError:
             return None
-        if not schema.holds_no_breaker(data):
+        if not records.holds_no_breaker(data):
             return None
     # The only such bytes are the lines' ends: nothing is escaped, and nothing has to be.
     plain = len(data) - len(data.translate(None, _UNUSUAL)) == block.count
@@ -403,7 +403,7 @@ class Outlines:
         self._said: dict[bytes, tuple[str, str]] = {}
         self._at, self._time = b"", ""
 
-    def of(self, row: Row, line: int) -> schema.Entry:
+    def of(self, row: Row, line: int) -> records.Entry:
         """The event of a row in the line of this number."""
         seq, said, at, document, reply_to, _ = row
         names = self._said.get(said)
@@ -416,7 +416,7 @@ class Outlines:
         sender, event = names
         doc = document.decode() if document else None
         return tuple.__new__(  # as Entry(...), at half the cost
-            schema.Entry,
+            records.Entry,
             (
                 line,
                 int(seq),

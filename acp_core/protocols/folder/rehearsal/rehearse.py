@@ -36,7 +36,7 @@ from acp_core.protocols.folder.rehearsal.scenario import (
     load,
     names,
 )
-from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema.records import V2
 from acp_core.protocols.kit.parser import parse
 from acp_core.rehearsal import Rehearsal, RehearsalError
 

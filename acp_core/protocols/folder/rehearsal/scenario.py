@@ -24,9 +24,9 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import V1, list_in
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.deliverables import DEFAULT_DIR
+from acp_core.protocols.folder.schema.records import V1, list_in
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.folder.write.init import Wish, initialise
 
@@ -155,7 +155,7 @@ class PlayedScenario:
         Raises:
             OSError, ValueError, KeyError: the log cannot be read, or is not what the commands write.
         """
-        lines = (self._folder / schema.LOG_FILE).read_bytes().split(b"\n")[:-1]
+        lines = (self._folder / records.LOG_FILE).read_bytes().split(b"\n")[:-1]
         events: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
         return [(event["seq"], event["event"], event["from"]) for event in events]
 
@@ -194,7 +194,7 @@ class PlayedScenario:
 
     def _values(self, reply_to: int) -> dict[str, str]:
         """What the ``$names`` of a text stand for, now."""
-        protocol = schema.decode_protocol((self._folder / schema.PROTOCOL_FILE).read_bytes())
+        protocol = records.decode_protocol((self._folder / records.PROTOCOL_FILE).read_bytes())
         return {
             **gate_lists(protocol),
             "objective": self._scenario.objective,
@@ -315,7 +315,7 @@ class Exhibit(NamedTuple):
 
 def lag(folder: Path) -> Callable[[], None]:
     """Let protocol.json stay behind the log, as a kill between the two leaves it."""
-    path = folder / schema.PROTOCOL_FILE
+    path = folder / records.PROTOCOL_FILE
     before = path.read_bytes()
     return lambda: _put(path, before)
 
@@ -327,14 +327,14 @@ def write_by_hand(folder: Path, last: datetime) -> None:
         "seq": 4,
         "from": "dashboards",
         "event": "review_submitted",
-        "at": schema.format_time(at),
+        "at": records.format_time(at),
         "summary": "Looks good to me.",
         "doc": "review.md",
         "reply_to": 2,
     }
-    with (folder / schema.LOG_FILE).open("ab") as log:
-        log.write(schema.encode_event(event))
-    _stamp(folder / schema.LOG_FILE, at)
+    with (folder / records.LOG_FILE).open("ab") as log:
+        log.write(records.encode_event(event))
+    _stamp(folder / records.LOG_FILE, at)
 
 
 def change_conclusion(folder: Path, last: datetime) -> None:
@@ -382,8 +382,8 @@ def make(exhibit: Exhibit, folder: Path, now: datetime) -> Path:
         take(step, scenario, folder, at)
         if after:
             after()
-    _stamp(folder / schema.PROTOCOL_FILE, times[-1])
-    _stamp(folder / schema.LOG_FILE, times[-1])
+    _stamp(folder / records.PROTOCOL_FILE, times[-1])
+    _stamp(folder / records.LOG_FILE, times[-1])
     if exhibit.finish:
         exhibit.finish(folder, times[-1])
     return folder
@@ -407,13 +407,13 @@ def start(scenario: Scenario, folder: Path, at: datetime, humans: tuple[str, ...
         file=deliverable.file if deliverable else None,
     )
     initialise(str(folder), wish, now=lambda: at)
-    path = folder / schema.PROTOCOL_FILE
+    path = folder / records.PROTOCOL_FILE
     if humans:
         protocol = json.loads(path.read_bytes())
         for participant in protocol["participants"]:
             if participant["id"] in humans:
                 participant["kind"] = "human"
-        _put(path, schema.encode_protocol(protocol))
+        _put(path, records.encode_protocol(protocol))
     for file in folder.rglob("*"):
         _stamp(file, at)
 

@@ -26,10 +26,10 @@ from acp_core.files import atomic
 from acp_core.model.action_spec import Field, Kind, QuerySpec
 from acp_core.model.clock import utc_now
 from acp_core.person.paths import state_folder
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rehearsal.rehearse import Player, Stuck, begin, run
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step, load
-from acp_core.protocols.folder.schema import list_in
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import list_in
 from acp_core.protocols.folder.write.append import Request, prepare
 from acp_core.protocols.folder.write.opened import lock, open_locked
 from acp_core.protocols.kit.parser import parse
@@ -287,8 +287,8 @@ class Part(Player):
 
     def believed(self) -> dict[str, object]:
         """What protocol.json says now."""
-        data = atomic.read_bounded(self.folder / schema.PROTOCOL_FILE, schema.MAX_PROTOCOL)
-        return schema.decode_protocol(data)
+        data = atomic.read_bounded(self.folder / records.PROTOCOL_FILE, records.MAX_PROTOCOL)
+        return records.decode_protocol(data)
 
     def last_seq(self) -> int:
         """The seq of the last event."""
@@ -388,7 +388,7 @@ def login(part: Part, step: Step) -> None:
 def torn(part: Part, step: Step) -> None:
     """It writes its event by itself and is interrupted in the middle of the line."""
     half = f'{{"seq":{part.last_seq() + 1},"from":"{part.name}","event":"{step.event}","at":"20'
-    with (part.folder / schema.LOG_FILE).open("ab") as file:
+    with (part.folder / records.LOG_FILE).open("ab") as file:
         file.write(half.encode())
     sys.exit(3)
 
@@ -417,7 +417,7 @@ def heading(part: Part, step: Step) -> None:
 def gate(part: Part, step: Step) -> None:
     """It leaves the box of a gate empty."""
     reply_to = part.write_up(step)
-    wanted = schema.gate_texts(part.believed())[0]
+    wanted = records.gate_texts(part.believed())[0]
     path = part.folder / "readiness.md"
     text = path.read_text(encoding="utf-8")
     atomic.replace(path, text.replace(f"- [x] {wanted}", f"- [ ] {wanted}").encode(), sync=False)

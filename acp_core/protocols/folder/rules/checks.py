@@ -13,8 +13,16 @@ import time
 from collections.abc import Callable, Iterator
 
 from acp_core.model.light import TYPE_CHECKING, Any
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import (
+from acp_core.protocols.folder.schema import deliverables, records
+from acp_core.protocols.folder.schema.deliverables import (
+    CUSTOM,
+    EXTERNAL,
+    INTERNAL,
+    TYPES,
+    is_inside,
+)
+from acp_core.protocols.folder.schema.documents import READY, conclusion_sections
+from acp_core.protocols.folder.schema.records import (
     ADVICE,
     ERROR,
     LOG_FILE,
@@ -25,7 +33,6 @@ from acp_core.protocols.folder.schema import (
     Entry,
     Finding,
     Report,
-    deliverables,
     id_in,
     is_digest,
     left_out,
@@ -33,20 +40,12 @@ from acp_core.protocols.folder.schema import (
     object_in,
     text_in,
 )
-from acp_core.protocols.folder.schema.deliverables import (
-    CUSTOM,
-    EXTERNAL,
-    INTERNAL,
-    TYPES,
-    is_inside,
-)
-from acp_core.protocols.folder.schema.documents import READY, conclusion_sections
 
 if TYPE_CHECKING:
     from acp_core.files.markdown import CheckBox
     from acp_core.protocols.folder.read.facts import Declared, Facts
-    from acp_core.protocols.folder.schema import Finding
     from acp_core.protocols.folder.schema.documents import Conclusion, Readiness
+    from acp_core.protocols.folder.schema.records import Finding
 
 MISSING = "missing"
 
@@ -62,14 +61,14 @@ def protocol_readable(facts: Facts) -> Iterator[Finding]:
 
 def dialect_known(facts: Facts) -> Iterator[Finding]:
     """``schemaVersion`` is one that this program knows."""
-    if facts.dialect == schema.UNKNOWN_DIALECT:
+    if facts.dialect == records.UNKNOWN_DIALECT:
         yield _about("ACP131", "protocol.json schemaVersion must be 2")
 
 
 def files_present(facts: Facts) -> Iterator[Finding]:
     """Every file of the protocol is there."""
-    for name in schema.REQUIRED_FILES:
-        if name == schema.LOG_FILE:
+    for name in records.REQUIRED_FILES:
+        if name == records.LOG_FILE:
             missing = facts.log_problem == MISSING
         else:
             missing = name in facts.files and facts.files[name].missing
@@ -94,8 +93,8 @@ def obsolete_files(facts: Facts) -> Iterator[Finding]:
 def charter(facts: Facts) -> Iterator[Finding]:
     """Phase, objective, participants and gates are given."""
     protocol = _protocol(facts)
-    if text_in(protocol, "currentPhase") not in schema.PHASES:
-        yield _about("ACP112", f"currentPhase must be one of {list(schema.PHASES)}")
+    if text_in(protocol, "currentPhase") not in records.PHASES:
+        yield _about("ACP112", f"currentPhase must be one of {list(records.PHASES)}")
     if not text_in(protocol, "objective").strip():
         yield _about("ACP113", "protocol.json objective must not be blank")
     listed = list_in(protocol, "participants")
@@ -106,11 +105,11 @@ def charter(facts: Facts) -> Iterator[Finding]:
             name = id_in(item)
             if not isinstance(name, str) or not name.strip():
                 yield _about("ACP120", f"protocol.json participants[{position}] has no id")
-            elif not schema.is_writable(name):
+            elif not records.is_writable(name):
                 text = f"protocol.json participants[{position}] is not text in UTF-8"
                 yield _about("ACP120", text)
-        if len(listed) > schema.MAX_PARTICIPANTS:
-            text = f"protocol.json has more than {schema.MAX_PARTICIPANTS} participants"
+        if len(listed) > records.MAX_PARTICIPANTS:
+            text = f"protocol.json has more than {records.MAX_PARTICIPANTS} participants"
             yield _about("ACP121", text)
     gates = protocol.get("completionGates")
     if not isinstance(gates, list | dict) or not gates:  # of an object, the keys count
@@ -132,15 +131,15 @@ def gates_well_formed(facts: Facts) -> Iterator[Finding]:
                 yield _about("ACP132", f"completionGates[{position}] must include source and text")
         elif not isinstance(gate, str | dict) or not gate:
             yield _about("ACP122", f"completionGates[{position}] must be a text")
-    for text in schema.gate_texts(_protocol(facts)):
-        for name in schema.OBSOLETE_FILES:
+    for text in records.gate_texts(_protocol(facts)):
+        for name in records.OBSOLETE_FILES:
             if name in text:
                 yield _about("ACP117", f"completion gate must not reference obsolete file {name}")
 
 
 def no_version(facts: Facts) -> Iterator[Finding]:
     """Dialect v1 has no version in protocol.json."""
-    if facts.dialect == schema.V1 and "version" in _protocol(facts):
+    if facts.dialect == records.V1 and "version" in _protocol(facts):
         yield _about("ACP116", "protocol.json must not include a protocol version field")
 
 
@@ -160,7 +159,7 @@ def state_matches(facts: Facts) -> Iterator[Finding]:
     if not machine.count:
         return
     phase = text_in(protocol, "currentPhase")
-    if phase in schema.PHASES and phase != machine.phase:
+    if phase in records.PHASES and phase != machine.phase:
         text = f"protocol.json currentPhase is {phase}, expected {machine.phase or 'none'}"
         yield _about("ACP150", text)
     for name, expected in (("proposalOwner", machine.owner), ("waitingFor", machine.waiting)):
@@ -293,7 +292,7 @@ def log_readable(facts: Facts) -> Iterator[Finding]:
     elif not facts.history.entries and not facts.history.check.bad_lines and not facts.tail_error:
         yield Finding("ACP205", f"{LOG_FILE} is empty", file=LOG_FILE)
     if facts.log_full:
-        text = f"{LOG_FILE} is larger than acp reads it: {schema.MAX_LINES} lines, {schema.MAX_LOG} bytes"
+        text = f"{LOG_FILE} is larger than acp reads it: {records.MAX_LINES} lines, {records.MAX_LOG} bytes"
         yield Finding("ACP208", text, file=LOG_FILE)
 
 
@@ -319,8 +318,8 @@ def log_tail(facts: Facts) -> Iterator[Finding]:
 def log_ahead(facts: Facts) -> Iterator[Finding]:
     """The last event is not dated in the future: whatever follows cannot be dated before it."""
     last = facts.history.last
-    at = schema.parse_time(last.at) if last else None
-    if last is not None and at is not None and at.timestamp() > time.time() + schema.CLOCKS_DIFFER:
+    at = records.parse_time(last.at) if last else None
+    if last is not None and at is not None and at.timestamp() > time.time() + records.CLOCKS_DIFFER:
         text = f"seq {last.name}: at {last.at!r} is in the future"
         yield Finding("ACP955", text, ADVICE, LOG_FILE, last.line, last.seq)
 
@@ -410,7 +409,7 @@ def gates_checked(facts: Facts) -> Iterator[Finding]:
     readiness = facts.readiness
     if readiness is None or "completed" not in facts.history.machine.last:
         return
-    yield from unchecked_gates(readiness, schema.gate_texts(facts.protocol or {}))
+    yield from unchecked_gates(readiness, records.gate_texts(facts.protocol or {}))
 
 
 def unchecked_gates(readiness: Readiness, gates: list[str]) -> Iterator[Finding]:
@@ -699,7 +698,7 @@ def lags_behind(facts: Facts) -> Iterator[Finding]:
     """protocol.json records an earlier state of the log."""
     if facts.history.machine.count and is_behind(facts):
         text = "protocol.json is out of date with events.jsonl; `acp repair` or the next append updates it"
-        yield _advice("ACP920", text, schema.PROTOCOL_FILE)
+        yield _advice("ACP920", text, records.PROTOCOL_FILE)
 
 
 def participants_twice(facts: Facts) -> Iterator[Finding]:
@@ -709,28 +708,28 @@ def participants_twice(facts: Facts) -> Iterator[Finding]:
     twice = sorted({name for name in texts if texts.count(name) > 1}) if len(texts) < 500 else []
     for name in twice:
         text = f"protocol.json participants: {name!r} is listed twice"
-        yield _advice("ACP910", text, schema.PROTOCOL_FILE)
+        yield _advice("ACP910", text, records.PROTOCOL_FILE)
 
 
 def participants_portable(facts: Facts) -> Iterator[Finding]:
     """A participant's id holds what breaks headings, paths or terminals."""
     for name in facts.participants:
-        if not schema.is_participant_id(name):
+        if not records.is_participant_id(name):
             text = f"protocol.json participants: the id {name!r} contains characters that are not safe everywhere"
-            yield _advice("ACP911", text, schema.PROTOCOL_FILE)
+            yield _advice("ACP911", text, records.PROTOCOL_FILE)
 
 
 def gates_listed(facts: Facts) -> Iterator[Finding]:
     """The completion gates are a list of texts."""
     gates = (facts.protocol or {}).get("completionGates")
     odd = isinstance(gates, dict) or (
-        facts.dialect == schema.V1
+        facts.dialect == records.V1
         and isinstance(gates, list)
         and any(isinstance(gate, dict) for gate in gates)
     )
     if odd:
         text = "protocol.json completionGates is not a list of texts"
-        yield _advice("ACP912", text, schema.PROTOCOL_FILE)
+        yield _advice("ACP912", text, records.PROTOCOL_FILE)
 
 
 def links_lead_out(facts: Facts) -> Iterator[Finding]:
@@ -745,7 +744,7 @@ def line_ends(facts: Facts) -> Iterator[Finding]:
     """The log's lines end in a newline, not in a bare carriage return."""
     if facts.bare_returns:
         text = "events.jsonl: lines end in carriage returns; write newlines"
-        yield _advice("ACP914", text, schema.LOG_FILE)
+        yield _advice("ACP914", text, records.LOG_FILE)
 
 
 def near_items(facts: Facts) -> Iterator[Finding]:
@@ -814,7 +813,7 @@ def near_gates(facts: Facts) -> Iterator[Finding]:
     readiness, machine = facts.readiness, facts.history.machine
     if readiness is None or machine.phase not in NEAR_ENDING:
         return
-    wanted = [g for g in schema.gate_texts(facts.protocol or {}) if g not in readiness.checked]
+    wanted = [g for g in records.gate_texts(facts.protocol or {}) if g not in readiness.checked]
     for gate in wanted[:_MANY]:
         box = nearest(gate, readiness.boxes)
         if box is not None and (box.checked or box.text != gate):
@@ -891,7 +890,7 @@ def near_sections(facts: Facts) -> Iterator[Finding]:
 
 def unseen_text(facts: Facts) -> Iterator[Finding]:
     """Agents read what nobody else can see."""
-    held = [(schema.LOG_FILE, facts.log_unseen)]
+    held = [(records.LOG_FILE, facts.log_unseen)]
     held += [(name, file.unseen) for name, file in facts.files.items()]
     held += [(each.item.reference, each.file.unseen) for each in facts.deliverables]
     for name, unseen in held:
@@ -902,9 +901,9 @@ def unseen_text(facts: Facts) -> Iterator[Finding]:
 def gave_way(facts: Facts) -> Iterator[Finding]:
     """A text of this host gave way to another host's, and waits to be settled."""
     for each in facts.kept:
-        if each.document == schema.LOG_FILE:
+        if each.document == records.LOG_FILE:
             text = f"events that were appended here without acp are in {each.file}: the store took others first"
-            yield _advice("ACP958", text, schema.LOG_FILE)
+            yield _advice("ACP958", text, records.LOG_FILE)
         else:
             text = f"{each.document} was changed here and on another host: the text of this host is in {each.file}"
             yield _advice("ACP957", text, each.document)

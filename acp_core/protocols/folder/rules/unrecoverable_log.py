@@ -10,8 +10,8 @@ import shlex
 
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.kit import guard
 
 ENDING = frozenset({"blocked", "block", "continue", "repair"})
@@ -31,7 +31,7 @@ _SENTENCE = 300  # characters of what the validator says
 
 
 TOO_LARGE = (
-    f"events.jsonl has reached acp's limit ({schema.MAX_LINES:,} lines or {schema.MAX_LOG >> 20} MB): "
+    f"events.jsonl has reached acp's limit ({records.MAX_LINES:,} lines or {records.MAX_LOG >> 20} MB): "
     "no event can be appended"
 )
 
@@ -56,7 +56,7 @@ def full(folder: str, history: History, continued: str = "") -> Obstacle | None:
         _out_of_full(folder, history, continued),
         frozenset({"continue"}),
         remedy=act,
-        document=schema.LOG_FILE,
+        document=records.LOG_FILE,
         key=f"full:{act}",
         wanted=not continued,
     )
@@ -99,7 +99,7 @@ def hopeless(folder: str, history: History) -> Obstacle | None:
         remedy=act,
         given=(("reason", ANSWER),) if act == "block" else (),
         evidence=(f"{broken.code} {clean_line(broken.message, _SENTENCE)}",),
-        document=schema.LOG_FILE,
+        document=records.LOG_FILE,
         line=broken.line,
         key=f"log:{broken.code}:{broken.line}:{act}",
     )

@@ -12,7 +12,7 @@ import re
 from acp_core.files import markdown
 from acp_core.files.markdown import Lines
 from acp_core.model.light import Any, NamedTuple
-from acp_core.protocols.folder.schema import list_in, object_in, text_in
+from acp_core.protocols.folder.schema.records import list_in, object_in, text_in
 
 INTERNAL, EXTERNAL = "internal", "external"
 DEFAULT_DIR = "deliverables"

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from acp_core.files import markdown
 from acp_core.files.markdown import CheckBox, Lines
 from acp_core.model.light import NamedTuple
-from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema.records import V2
 
 CLASSES = ("resolved", "deferred_nonblocking", "blocking", "unresolved")
 

@@ -27,7 +27,7 @@ import acp_core
 from acp_core import __version__
 from acp_core.model.errors import Refused, Unusable
 from acp_core.protocols.folder.acts.agents import TABLE
-from acp_core.protocols.folder.schema import SCRIPTS
+from acp_core.protocols.folder.schema.records import SCRIPTS
 
 MAX_MANIFEST = 1 << 20  # bytes
 _CACHES = "__pycache__"  # what Python itself leaves in a folder from which it imports

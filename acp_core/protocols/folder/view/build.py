@@ -28,7 +28,6 @@ from acp_core.model import (
 )
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.matters import causes
 from acp_core.protocols.folder.read import current_state
 from acp_core.protocols.folder.read.current_state import (
@@ -42,7 +41,9 @@ from acp_core.protocols.folder.read.log import Entries, History
 from acp_core.protocols.folder.rules import checks
 from acp_core.protocols.folder.rules.checks import is_behind, nearest
 from acp_core.protocols.folder.rules.unrecoverable_log import remedy
-from acp_core.protocols.folder.schema import (
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.documents import OVER, READY, Asked, Item, Readiness, Review
+from acp_core.protocols.folder.schema.records import (
     ANSWER_QUESTION,
     INVALID,
     LOG_FILE,
@@ -53,8 +54,7 @@ from acp_core.protocols.folder.schema import (
     is_shared,
     text_in,
 )
-from acp_core.protocols.folder.schema import Finding as RuleFinding
-from acp_core.protocols.folder.schema.documents import OVER, READY, Asked, Item, Readiness, Review
+from acp_core.protocols.folder.schema.records import Finding as RuleFinding
 from acp_core.protocols.folder.view import timeline
 from acp_core.protocols.folder.view.story import ReviewPoints
 from acp_core.protocols.folder.view.timeline import ID, EventLog, Rail
@@ -117,7 +117,7 @@ class Builder:
         left = bool(continued) and facts.takes_no_more  # nobody can act here any more
         turns = () if left else timeline.turns(facts, now)
         documents = timeline.documents(facts)
-        times = [schema.parse_time(entry.at) for entry in facts.history.entries[:1]]
+        times = [records.parse_time(entry.at) for entry in facts.history.entries[:1]]
         last = facts.history.last
         began = machine.starts[-1][3] if machine.starts else ""
         rechecks = [at for at in (facts.recheck, self._trouble.recheck) if at is not None]
@@ -154,9 +154,9 @@ class Builder:
             obstacles=causes.obstacles(facts, self._diagnose, now, continued),
             notices=(*_rewritten(facts), *timeline.notices(documents)),
             lineage=links,
-            since=schema.parse_time(began) if began else None,
+            since=records.parse_time(began) if began else None,
             started=times[0] if times else None,
-            changed=schema.parse_time(last.at) if last else None,
+            changed=records.parse_time(last.at) if last else None,
             recheck_at=timeline.moment(min(rechecks)) if rechecks else None,
             run_id=_run_id(facts),
             hosts=_hosts(self._folder, turns),
@@ -309,7 +309,7 @@ def _rewritten(facts: Facts) -> tuple[Notice, ...]:
         return ()
     at, reason = facts.rewritten[-1]
     text = f"events.jsonl was {reason}: recorded history has changed"
-    return (Notice("rewritten", text, schema.LOG_FILE, datetime.fromtimestamp(at, UTC)),)
+    return (Notice("rewritten", text, records.LOG_FILE, datetime.fromtimestamp(at, UTC)),)
 
 
 SETTLE = 2.0
@@ -454,7 +454,7 @@ def blocked_need(facts: Facts, links: tuple[Link, ...]) -> tuple[Need, ...]:
             code="blocked",
             text=f"blocked by {who}: {why}",
             participant=who,
-            since=schema.parse_time(entry.at),
+            since=records.parse_time(entry.at),
             action="continue",
         ),
     )
@@ -578,7 +578,7 @@ def _asked(facts: Facts) -> tuple[Question, ...]:
                 kind="question",
                 text=clean_line(asked.text, _TEXT),
                 participant=clean_name(entry.sender, timeline.ID),
-                since=schema.parse_time(entry.at),
+                since=records.parse_time(entry.at),
                 document=REVIEW,
                 line=asked.line,
                 event=str(asked.seq),
@@ -606,7 +606,7 @@ _LABEL = 300
 def gates(facts: Facts) -> tuple[Gate, ...]:
     """Completion gates first, each with the line where it is met or the nearest one."""
     readiness = facts.readiness
-    texts = schema.gate_texts(facts.protocol or {})[:_MANY]
+    texts = records.gate_texts(facts.protocol or {})[:_MANY]
     shown = [_completion(text, readiness) for text in texts]
     shown += _readiness(readiness)
     if facts.dialect == V2 and facts.primary is not None:

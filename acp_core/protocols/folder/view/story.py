@@ -22,11 +22,11 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.past import Count, PastTurn, Request, Story, summed
 from acp_core.model.snapshot import Panel, Row, Target, Tone
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.documents import ANSWER, TEMPLATE, Item, ReviewHeading
+from acp_core.protocols.folder.schema.records import Entry
 from acp_core.protocols.folder.state import Machine
 
 REQUIRED = "Required Changes"
@@ -123,7 +123,7 @@ def _turns(history: History) -> list[PastTurn]:
     for entry in history.entries.outlines():
         machine.feed(entry)
         if entry.at != written:
-            written, at = entry.at, schema.parse_time(entry.at)
+            written, at = entry.at, records.parse_time(entry.at)
         waiting = machine.waiting
         own = open_turns.pop(entry.sender, None)
         if own is not None:
@@ -176,7 +176,7 @@ def _decisions(facts: Facts, text: str | None) -> int | None:
     """The numbered ones; in dialect v1, where none is, the bullets of the first level."""
     if facts.decisions is None or text is None:
         return None
-    if facts.decisions.decisions or facts.dialect == schema.V2:
+    if facts.decisions.decisions or facts.dialect == records.V2:
         return len(facts.decisions.decisions)
     points = (_BULLET.fullmatch(line.rstrip()) for line in text.split("\n"))
     return sum(point is not None and not _NOTHING.fullmatch(point[1].strip()) for point in points)
@@ -320,7 +320,7 @@ def _newest_first(entries: Sequence[Entry], participant: str) -> Iterator[float]
 
 def _between(first: Entry, second: Entry) -> float | None:
     """Seconds from one event to the other; None where they are not known."""
-    began, ended = schema.parse_time(first.at), schema.parse_time(second.at)
+    began, ended = records.parse_time(first.at), records.parse_time(second.at)
     if began is None or ended is None or ended < began:
         return None
     return (ended - began).total_seconds()
@@ -665,7 +665,7 @@ def _text(facts: Facts, name: str) -> str:
     if file is None or file.outside:
         return ""
     try:
-        data = read_bounded(facts.path(name), schema.MAX_DOCUMENT)
+        data = read_bounded(facts.path(name), records.MAX_DOCUMENT)
     except Unreadable:
         return ""
     return markdown.normalise(data.decode(errors="replace"))

@@ -21,7 +21,6 @@ from acp_core.model import (
 )
 from acp_core.model.past import Mark
 from acp_core.model.text import clean_line, clean_name
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts import next_actions as prompts
 from acp_core.protocols.folder.read import current_state
 from acp_core.protocols.folder.read.current_state import PHASES, current_phase
@@ -34,7 +33,8 @@ from acp_core.protocols.folder.read.facts import (
     trusted_after,
 )
 from acp_core.protocols.folder.read.log import Entries, History
-from acp_core.protocols.folder.schema import LOG_FILE, UNKNOWN_DIALECT, Entry, list_in
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import LOG_FILE, UNKNOWN_DIALECT, Entry, list_in
 from acp_core.protocols.folder.state import Machine, leads_out
 
 TONES = {
@@ -54,7 +54,7 @@ TONES = {
 }
 
 _SPEAKS_OF = {
-    "initialized": schema.PROTOCOL_FILE,
+    "initialized": records.PROTOCOL_FILE,
     "proposal_submitted": "proposal.md",
     "review_submitted": "review.md",
     "proposal_revised": "proposal.md",
@@ -147,7 +147,7 @@ class EventLog(Sequence[Event]):
         kinds: dict[str, str] = {}
         for index, entry in enumerate(islice(self._entries.outlines(), self._count)):
             if entry.at != written:
-                written, at = entry.at, schema.parse_time(entry.at)
+                written, at = entry.at, records.parse_time(entry.at)
             actor = actors.get(entry.sender)
             if actor is None:
                 actor = _learned(actors, entry.sender, _actor(entry))
@@ -194,7 +194,7 @@ class EventLog(Sequence[Event]):
             kind=_kind(entry),
             tone=TONES.get(event, Tone.OTHER),
             actor=_actor(entry),
-            at=schema.parse_time(entry.at),
+            at=records.parse_time(entry.at),
             at_source="recorded",
             summary=clean_line(entry.summary, _SUMMARY),
             reply_to=self._replied(entry, index),
@@ -264,7 +264,7 @@ def participants(
     history = facts.history
     listed = list(history.participants)
     known = set(listed)
-    ghosts = [name for name in last if name not in known][: schema.MAX_PARTICIPANTS]
+    ghosts = [name for name in last if name not in known][: records.MAX_PARTICIPANTS]
     shown = []
     for name in (*listed, *ghosts):
         index = last.get(name)
@@ -279,7 +279,7 @@ def participants(
                 kind=kinds.get(name, "unknown"),
                 role=role,
                 last_event=None if index is None else events.id_of(index),
-                last_seen=schema.parse_time(entry.at) if entry else None,
+                last_seen=records.parse_time(entry.at) if entry else None,
             )
         )
     return tuple(shown)
@@ -293,12 +293,12 @@ def turns(facts: Facts, now: datetime) -> tuple[Turn, ...]:
     machine = facts.history.machine
     if facts.dialect == UNKNOWN_DIALECT:
         return ()
-    log = facts.others[schema.LOG_FILE]
+    log = facts.others[records.LOG_FILE]
     changed = None if log.modified is None else datetime.fromtimestamp(log.modified, UTC)
 
     def began(at: str) -> datetime | None:
-        time = schema.parse_time(at)
-        wrong = time is not None and (time - now).total_seconds() > schema.CLOCKS_DIFFER
+        time = records.parse_time(at)
+        wrong = time is not None and (time - now).total_seconds() > records.CLOCKS_DIFFER
         return changed if wrong else time
 
     what = current_state.duty(machine)
@@ -473,7 +473,7 @@ class Rail:
         written, moment = self._at
         for phase, number, _, at in starts[self._taken :]:
             if at != written:
-                written, moment = at, schema.parse_time(at)
+                written, moment = at, records.parse_time(at)
             ended = every.get(name)
             if ended is not None:
                 ended.entered.append(entered)
@@ -496,8 +496,8 @@ _TITLES = {
     "readiness.md": "Readiness",
     "conclusion.md": "Conclusion",
     README: "Readme",
-    schema.PROTOCOL_FILE: "State",
-    schema.LOG_FILE: "Log",
+    records.PROTOCOL_FILE: "State",
+    records.LOG_FILE: "Log",
 }
 
 LINK_NOTE = "a symbolic link that points outside the folder: its text is not shown"
@@ -506,7 +506,7 @@ REVIEWED = "during the review"
 
 UNDER_REVIEW = ("proposal.md", "decisions.md", "readiness.md")
 
-STATE = (schema.PROTOCOL_FILE,)
+STATE = (records.PROTOCOL_FILE,)
 
 OUTCOME = ("conclusion.md", "decisions.md")
 """The documents that say what came out and what was decided."""
@@ -523,7 +523,7 @@ class Settled(NamedTuple):
 def documents(facts: Facts) -> tuple[Document, ...]:
     """The five documents, the deliverables, README.md where there is one, and the state files."""
     last = facts.history.last
-    trust = trusted_after(facts, schema.parse_time(last.at) if last else None)
+    trust = trusted_after(facts, records.parse_time(last.at) if last else None)
     settled = _settled(facts.history)
     shown = [
         _document(file, _TITLES[name], "markdown", "document", settled.get(name), trust)
@@ -538,7 +538,7 @@ def documents(facts: Facts) -> tuple[Document, ...]:
         kind = "markdown" if item.file.endswith(".md") else "text"
         when = settled.get("deliverables")
         shown.append(_document(declared.file, title, kind, "deliverable", when, trust))
-    for name, kind in ((schema.PROTOCOL_FILE, "json"), (schema.LOG_FILE, "jsonl")):
+    for name, kind in ((records.PROTOCOL_FILE, "json"), (records.LOG_FILE, "jsonl")):
         when = settled.get(name)
         shown.append(_document(facts.others[name], _TITLES[name], kind, "state", when, trust))
     once: dict[str, Document] = {}
@@ -585,7 +585,7 @@ def _settled(history: History) -> dict[str, Settled]:
     found: dict[str, Settled] = {}
 
     def settle(words: str, began: Began | None, *names: str) -> None:
-        at = schema.parse_time(began[1]) if began else None
+        at = records.parse_time(began[1]) if began else None
         if began and at is not None:
             found.update(dict.fromkeys(names, Settled(words, at, began[0])))
 
@@ -600,7 +600,7 @@ def _settled(history: History) -> dict[str, Settled]:
         settle(
             "after completed",
             _began(history, "completed"),
-            *schema.DOCUMENTS,
+            *records.DOCUMENTS,
             "deliverables",
         )
     return found

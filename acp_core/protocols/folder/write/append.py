@@ -17,8 +17,8 @@ from acp_core.files.locked import Landed, LockedLog, Moved
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, NamedTuple
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import Entry, is_shared, path_of
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import Entry, is_shared, path_of
 from acp_core.protocols.folder.write.opened import Opened, lock, open_locked, take, with_state
 
 if TYPE_CHECKING:
@@ -216,12 +216,12 @@ def prepare(
 
         edits = (*edits, write_edits.plan(opened, entry, request.review))
     entry, more = gates.judge(opened, entry, edits)
-    line = schema.encode_event(entry_fields(entry))
-    if len(line) > schema.MAX_LINE:
-        raise Refused(f"the event is longer than {schema.MAX_LINE} bytes")
+    line = records.encode_event(entry_fields(entry))
+    if len(line) > records.MAX_LINE:
+        raise Refused(f"the event is longer than {records.MAX_LINE} bytes")
     after = following(opened, entry, line)
     warnings += _refuse(opened, entry, after, edits, [*against, *more])
-    protocol = schema.encode_protocol(with_state(after))
+    protocol = records.encode_protocol(with_state(after))
     warnings += gates.remarks(opened, entry, edits)
     return Prepared(entry, line, protocol, after, edits=edits, warnings=warnings)
 
@@ -229,7 +229,7 @@ def prepare(
 def _check_words(opened: Opened, request: Request) -> None:
     if request.participant not in opened.participants:
         raise Refused(f"participant {request.participant!r} is not listed in protocol.json")
-    allowed = schema.events_of(opened.dialect)
+    allowed = records.events_of(opened.dialect)
     if request.event not in allowed:
         raise Refused(f"unknown event {request.event!r} (choose from {', '.join(allowed)})")
     if not request.summary.strip():
@@ -265,20 +265,20 @@ def existing_event(opened: Opened, request: Request) -> Entry | None:
 
 def _time(opened: Opened, now: datetime, hosts: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
     """The time of the next event: never before the last one. With a warning where that is odd."""
-    at = schema.format_time(now)
+    at = records.format_time(now)
     last = opened.last
-    before = schema.parse_time(last.at) if last else None
-    written = schema.parse_time(at)
+    before = records.parse_time(last.at) if last else None
+    written = records.parse_time(at)
     if last is None or before is None or written is None or before <= written:
         return at, ()
     try:
         clamped = before.replace(microsecond=0)
         if clamped < before:
             clamped += timedelta(seconds=1)
-        at = schema.format_time(clamped)
+        at = records.format_time(clamped)
     except OverflowError:
         at = last.at
-    if (before - now).total_seconds() < schema.CLOCKS_DIFFER:
+    if (before - now).total_seconds() < records.CLOCKS_DIFFER:
         return at, ()
     by = f" by host {hosts[last.sender]}" if last.sender in hosts else ""
     return at, (f"the last event is dated {last.at}{by}, ahead of this machine's clock",)
@@ -368,7 +368,7 @@ def _check_sound(opened: Opened, event: str) -> None:
 
 def entry_fields(entry: Entry) -> dict[str, object]:
     """An event's fields by their names in the log."""
-    return dict(zip(schema.FIELD_ORDER, entry[1:], strict=False))
+    return dict(zip(records.FIELD_ORDER, entry[1:], strict=False))
 
 
 def following(opened: Opened, entry: Entry, line: bytes) -> Opened:
@@ -397,7 +397,7 @@ def _write(log: LockedLog, opened: Opened, prepared: Prepared) -> Appended:
 
 def _sync_document(folder: str, doc: str | None) -> None:
     """Bring the document that an event speaks of to the disk before the event itself."""
-    if not doc or doc == schema.PROTOCOL_FILE:
+    if not doc or doc == records.PROTOCOL_FILE:
         return
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with contextlib.suppress(OSError, ValueError):  # it need not be there
@@ -414,8 +414,8 @@ def _landed(log: LockedLog, opened: Opened, prepared: Prepared, landed: Landed) 
     warnings = [*prepared.warnings, *landed.warnings]
     try:
         if landed.raced:
-            after = take(opened.folder, opened.protocol, log.read(schema.MAX_LOG))
-            protocol = schema.encode_protocol(with_state(after))
+            after = take(opened.folder, opened.protocol, log.read(records.MAX_LOG))
+            protocol = records.encode_protocol(with_state(after))
         warnings += filter(None, [write_protocol(opened.folder, protocol)])
     except Exception as error:
         reason = getattr(error, "strerror", None) or error
@@ -441,7 +441,7 @@ def write_protocol(folder: str, protocol: bytes) -> str:
     Raises:
         OSError: protocol.json could not be replaced.
     """
-    path = path_of(folder, schema.PROTOCOL_FILE)
+    path = path_of(folder, records.PROTOCOL_FILE)
     said = atomic.replace(path, protocol)
     atomic.sweep(path)
     return said
@@ -453,7 +453,7 @@ def _already(opened: Opened, prepared: Prepared) -> Appended:
     protocol = with_state(opened)
     if protocol != opened.protocol:
         try:
-            write_protocol(opened.folder, schema.encode_protocol(protocol))
+            write_protocol(opened.folder, records.encode_protocol(protocol))
         except OSError as error:
             lag = f"protocol.json is out of date with the log: {error.strerror or error}"
             warnings = (*warnings, lag)

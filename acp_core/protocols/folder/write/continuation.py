@@ -18,12 +18,10 @@ from acp_core.files import atomic, claims
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.markdown import normalise
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import list_state
-from acp_core.protocols.folder.schema import (
+from acp_core.protocols.folder.schema import deliverables, documents, records
+from acp_core.protocols.folder.schema.records import (
     Entry,
-    deliverables,
-    documents,
     id_in,
     is_shared,
     list_in,
@@ -111,11 +109,11 @@ def continue_in_new_folder(
         opened = open_locked(old, held.log, full=True)
         plan = prepare(opened, new, answer, objective=objective, now=datetime.now(UTC))
         refuse_lockless(plan.folder, force)
-        existed = os.path.lexists(path_of(plan.folder, schema.PROTOCOL_FILE))
+        existed = os.path.lexists(path_of(plan.folder, records.PROTOCOL_FILE))
         created: tuple[str, ...] = ()
         if not existed:
             created = start(plan.folder, plan.charter, plan.files, resume=True).created
-        if schema.encode_protocol(opened.protocol) != plan.old_protocol:
+        if records.encode_protocol(opened.protocol) != plan.old_protocol:
             write_protocol(old, plan.old_protocol)
     if is_shared(old):
         load(f"{_SHARED}:after")(old, plan.folder)
@@ -140,7 +138,7 @@ def prepare(
         raise Refused("--answer must not be blank: it says how the blocker is resolved")
     folder = new_folder(opened, new)
     charter = _charter(opened, folder, objective)
-    lineage = {"phase": phase, "at": schema.format_time(now)}
+    lineage = {"phase": phase, "at": records.format_time(now)}
     started = _started_before(opened.folder, folder)
     if started and started != _UNKNOWN:
         lineage["at"] = started
@@ -159,7 +157,7 @@ def prepare(
     if not started:
         _refuse_strangers(folder, made)
     named = {CONTINUED_BY: {"path": relative(folder, opened.folder), **lineage}}
-    return Plan(opened, folder, charter, made, schema.encode_protocol(opened.protocol | named))
+    return Plan(opened, folder, charter, made, records.encode_protocol(opened.protocol | named))
 
 
 def left_in(opened: Opened) -> str:
@@ -214,7 +212,7 @@ def _next_name(opened: Opened) -> str:
 def _is_half_made(opened: Opened, folder: str) -> bool:
     """Whether a folder holds nothing, or some of our files but not the last one."""
     declared = deliverables.declare(opened.protocol).all
-    ours = {init.README, *schema.REQUIRED_FILES} - {schema.PROTOCOL_FILE}
+    ours = {init.README, *records.REQUIRED_FILES} - {records.PROTOCOL_FILE}
     ours.update(item.reference.partition("/")[0] for item in declared)
     try:
         names = os.listdir(folder)
@@ -226,8 +224,8 @@ def _is_half_made(opened: Opened, folder: str) -> bool:
 def _started_before(old: str, new: str) -> str:
     """When ``new`` was started as the continuation of ``old``; "" where it was not."""
     try:
-        protocol = schema.decode_protocol(
-            read_bounded(path_of(new, schema.PROTOCOL_FILE), schema.MAX_PROTOCOL)
+        protocol = records.decode_protocol(
+            read_bounded(path_of(new, records.PROTOCOL_FILE), records.MAX_PROTOCOL)
         )
     except (Unreadable, ValueError):
         return ""
@@ -258,13 +256,13 @@ def _refuse_strangers(folder: str, made: list[File]) -> None:
 
 def _is_ours(file: File) -> bool:
     try:
-        there = read_bounded(file.path, schema.MAX_LOG)
+        there = read_bounded(file.path, records.MAX_LOG)
     except Unreadable:
         return False
-    if file.name != schema.LOG_FILE:
+    if file.name != records.LOG_FILE:
         return there in (b"", file.data)
-    found = [item for item in schema.parse_lines(there) if isinstance(item, Entry)]
-    wanted = schema.parse_line(file.data.rstrip(b"\n"), 1)
+    found = [item for item in records.parse_lines(there) if isinstance(item, Entry)]
+    wanted = records.parse_line(file.data.rstrip(b"\n"), 1)
     return (
         len(found) <= 1
         and isinstance(wanted, Entry)
@@ -427,7 +425,7 @@ def deliverable_files(opened: Opened, charter: Charter, folder: str) -> list[Fil
         if path is None or target is None:
             continue
         try:
-            data = read_bounded(path, schema.MAX_DOCUMENT)
+            data = read_bounded(path, records.MAX_DOCUMENT)
         except Unreadable:
             continue
         if item.role != "attachment":
@@ -439,7 +437,7 @@ def deliverable_files(opened: Opened, charter: Charter, folder: str) -> list[Fil
 def _text(opened: Opened, name: str) -> str:
     """A document of the old folder, "" where it cannot be read."""
     try:
-        data = read_bounded(path_of(opened.folder, name), schema.MAX_DOCUMENT)
+        data = read_bounded(path_of(opened.folder, name), records.MAX_DOCUMENT)
     except Unreadable:
         return ""
     return normalise(data.decode(errors="replace"))
@@ -494,14 +492,14 @@ def _publish_protocol(old: str, engine: Engine) -> dict[str, Lease]:
     host = hosts.this_host()
     with manifests.held(old):
         base = manifests.read_base(old)
-        named = Tree(old).read(schema.PROTOCOL_FILE) or b""
+        named = Tree(old).read(records.PROTOCOL_FILE) or b""
         commit = engine.read(base.tip if base else None)
         if base is None or commit.tip != base.tip:
             raise SharingError("another host changed it at the same moment")
         if named != commit.protocol:
             with lock(old) as held:
                 opened = open_locked(old, held.log)
-                log = held.log.read(schema.MAX_LOG)
+                log = held.log.read(records.MAX_LOG)
             machine = opened.machine
             change = Change(
                 log=log, line=None, seq=opened.last_seq, protocol=named, words="continued elsewhere",
@@ -509,7 +507,7 @@ def _publish_protocol(old: str, engine: Engine) -> dict[str, Lease]:
                 standing=list_state(opened.protocol, opened.history),
             )  # fmt: skip
             tip = engine.publish(base.tip, change)
-            entry = {schema.PROTOCOL_FILE: StoredFile(digest(named), len(named))}
+            entry = {records.PROTOCOL_FILE: StoredFile(digest(named), len(named))}
             manifests.write_base(old, Base(tip, {**base.files, **entry}))
         return dict(commit.leases)
 

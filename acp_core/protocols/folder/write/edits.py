@@ -17,8 +17,8 @@ from acp_core.files import atomic
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.person.paths import state_folder
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import Entry, path_of
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import Entry, path_of
 from acp_core.protocols.folder.write.opened import Opened
 
 _APPEND = (
@@ -91,7 +91,7 @@ def content(name: str, path: str) -> bytes:
         Refused: it cannot be read.
     """
     try:
-        return read_bounded(path, schema.MAX_DOCUMENT)
+        return read_bounded(path, records.MAX_DOCUMENT)
     except Unreadable as error:
         if error.missing:
             return b""
@@ -214,8 +214,8 @@ def _without_torn_heading(data: bytes, participant: str) -> bytes:
 
 
 def _checked(change: Edit) -> Edit:
-    if len(change.after) > schema.MAX_DOCUMENT:
-        raise Refused(f"{REVIEW} would be larger than {schema.MAX_DOCUMENT} bytes")
+    if len(change.after) > records.MAX_DOCUMENT:
+        raise Refused(f"{REVIEW} would be larger than {records.MAX_DOCUMENT} bytes")
     return change
 
 
@@ -252,7 +252,7 @@ def keep_charter(folder: str, protocol: dict[str, Any]) -> None:
     with contextlib.suppress(OSError, UnicodeError):
         store = place(folder)
         atomic.private_folder(store)
-        path, data = os.path.join(store, _CHARTER), schema.encode_protocol(protocol)
+        path, data = os.path.join(store, _CHARTER), records.encode_protocol(protocol)
         atomic.replace(path, data, private=True)
 
 
@@ -260,6 +260,6 @@ def kept_charter(folder: str) -> dict[str, Any] | None:
     """The newest good protocol.json that was kept, or None."""
     try:
         with open(os.path.join(place(folder), _CHARTER), "rb") as file:
-            return schema.decode_protocol(file.read(schema.MAX_PROTOCOL + 1))
+            return records.decode_protocol(file.read(records.MAX_PROTOCOL + 1))
     except (OSError, ValueError):
         return None

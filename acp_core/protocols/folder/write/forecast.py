@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from acp_core.model.light import NamedTuple
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.checks import judge
-from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, Entry, Finding
+from acp_core.protocols.folder.schema.records import DELIVERABLE_EVENTS, Entry, Finding
 from acp_core.protocols.folder.write.edits import Edit
 from acp_core.protocols.folder.write.gates import MUST_BE_VALID
 from acp_core.protocols.folder.write.opened import Opened, with_state

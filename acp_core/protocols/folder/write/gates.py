@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, Entry
-from acp_core.protocols.folder.schema import path_of as file_of
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import DELIVERABLE_EVENTS, Entry
+from acp_core.protocols.folder.schema.records import path_of as file_of
 from acp_core.protocols.folder.write.opened import Opened
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _readiness(opened: Opened, event: str, edits: Sequence[Edit]) -> Iterator[st
     if readiness.ready is None:
         yield "readiness.md must check 'Ready to implement' first"
     if event == "completed":
-        gates = schema.gate_texts(opened.protocol)
+        gates = records.gate_texts(opened.protocol)
         unmet = [gate for gate in gates if gate not in readiness.checked]
         if unmet:
             yield f"completion gates must be checked first: {', '.join(unmet)}"
@@ -115,7 +115,7 @@ def _content(path: str, edits: Sequence[Edit]) -> bytes:
     for edit in edits:
         if edit.path == path:
             return edit.after
-    return read_bounded(path, schema.MAX_DOCUMENT)
+    return read_bounded(path, records.MAX_DOCUMENT)
 
 
 def _deliverable_event(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Entry:
@@ -160,8 +160,8 @@ def remarks(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> tuple[str, .
     """What does not stop the event, but should be known."""
     found = _REMARKS.get(entry.event)
     about = tuple(found(opened, entry, edits)) if found else ()
-    if len(entry.summary) > schema.MAX_SUMMARY:
-        limit = f"the summary is longer than {schema.MAX_SUMMARY} characters: write one sentence"
+    if len(entry.summary) > records.MAX_SUMMARY:
+        limit = f"the summary is longer than {records.MAX_SUMMARY} characters: write one sentence"
         return (*about, limit)
     return about
 
@@ -183,7 +183,7 @@ def _about_review(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iterat
 
 def _about_proposal(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iterator[str]:
     """The proposal says nothing."""
-    from acp_core.protocols.folder.schema import is_unwritten_proposal
+    from acp_core.protocols.folder.schema.records import is_unwritten_proposal
 
     try:
         if is_unwritten_proposal(document_text(opened.folder, "proposal.md", edits)):

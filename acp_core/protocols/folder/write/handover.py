@@ -19,8 +19,8 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.person.paths import is_pinned, pin_of, state_folder
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema import records
+from acp_core.protocols.folder.schema.records import Entry
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.append import Appended, Request
@@ -41,7 +41,7 @@ NOTE = os.path.join(".acp", "run", "sync.json")
 
 UNREACHABLE = 6  # exit code: nothing here can reach the store
 
-LIMIT = 2 * schema.MAX_DOCUMENT  # bytes of a request
+LIMIT = 2 * records.MAX_DOCUMENT  # bytes of a request
 
 FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256", "key",
           "expect_seq", "review", "take")  # fmt: skip

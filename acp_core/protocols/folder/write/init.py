@@ -17,8 +17,7 @@ from acp_core.files import atomic
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import deliverables, list_in, path_of, text_in
+from acp_core.protocols.folder.schema import deliverables, records
 from acp_core.protocols.folder.schema.deliverables import (
     CUSTOM,
     DEFAULT_DIR,
@@ -29,14 +28,15 @@ from acp_core.protocols.folder.schema.deliverables import (
     Deliverable,
     is_inside,
 )
+from acp_core.protocols.folder.schema.records import list_in, path_of, text_in
 from acp_core.protocols.folder.write import edits
 from acp_core.protocols.folder.write.opened import refuse_lockless, take, with_state
 
 EXISTS = "collaboration folder already contains protocol.json; use --resume to acknowledge it"
 
 _SUMMARIES = {
-    schema.V1: "Collaboration workspace initialized",
-    schema.V2: "Initialized ACP schema v2 collaboration workspace.",
+    records.V1: "Collaboration workspace initialized",
+    records.V2: "Initialized ACP schema v2 collaboration workspace.",
 }
 
 
@@ -78,21 +78,21 @@ class Extras(NamedTuple):
 
 def first_event(charter: Charter, at: str, summary: str = "") -> bytes:
     """The line of the event ``initialized``."""
-    return schema.encode_event(
+    return records.encode_event(
         {
             "seq": 1,
             "from": charter.owner,
             "event": "initialized",
             "at": at,
             "summary": summary or _SUMMARIES[charter.dialect],
-            "doc": schema.PROTOCOL_FILE,
+            "doc": records.PROTOCOL_FILE,
         }
     )
 
 
 def protocol_after(protocol: dict[str, Any], log: bytes, folder: str) -> bytes:
     """protocol.json as it stands after the log."""
-    return schema.encode_protocol(with_state(take(folder, protocol, log)))
+    return records.encode_protocol(with_state(take(folder, protocol, log)))
 
 
 def files(charter: Charter, folder: str, now: datetime, extras: Extras | None = None) -> list[File]:
@@ -110,7 +110,7 @@ def files(charter: Charter, folder: str, now: datetime, extras: Extras | None = 
     extras = extras or Extras()
     texts = documents(charter) | dict(extras.texts)
     try:
-        log = first_event(charter, schema.format_time(now), extras.summary)
+        log = first_event(charter, records.format_time(now), extras.summary)
         made = [File(name, path_of(folder, name), text.encode()) for name, text in texts.items()]
         made.extend(extras.files)
         primary = charter.deliverable()
@@ -120,8 +120,8 @@ def files(charter: Charter, folder: str, now: datetime, extras: Extras | None = 
         protocol = protocol_after(extras.protocol or charter.protocol(), log, folder)
     except UnicodeEncodeError as error:
         raise Refused(f"a text cannot be written as UTF-8: {error.reason}") from None
-    made.append(File(schema.LOG_FILE, path_of(folder, schema.LOG_FILE), log))
-    made.append(File(schema.PROTOCOL_FILE, path_of(folder, schema.PROTOCOL_FILE), protocol))
+    made.append(File(records.LOG_FILE, path_of(folder, records.LOG_FILE), log))
+    made.append(File(records.PROTOCOL_FILE, path_of(folder, records.PROTOCOL_FILE), protocol))
     return made
 
 
@@ -150,7 +150,7 @@ def initialise(
         Refused: something is missing or not allowed, or a collaboration is there already.
         OSError: a file could not be written; what is there can be finished with ``resume``.
     """
-    if os.path.lexists(path_of(folder, schema.PROTOCOL_FILE)):
+    if os.path.lexists(path_of(folder, records.PROTOCOL_FILE)):
         if not resume:
             raise Refused(EXISTS)
         protocol = _readable_protocol(folder)
@@ -180,17 +180,17 @@ def start(folder: str, charter: Charter, wanted: list[File], *, resume: bool) ->
 
 def _refuse_other(folder: str, charter: Charter, resume: bool) -> None:
     """Refuse a folder that holds the log or the protocol.json of another collaboration."""
-    if os.path.lexists(path_of(folder, schema.PROTOCOL_FILE)) and (
+    if os.path.lexists(path_of(folder, records.PROTOCOL_FILE)) and (
         not resume or _readable_protocol(folder) is not None
     ):
         raise Refused(EXISTS)
-    log = _content(path_of(folder, schema.LOG_FILE))
+    log = _content(path_of(folder, records.LOG_FILE))
     if not log:
         return
-    entries = [parsed for parsed in schema.parse_lines(log) if parsed is not None]
+    entries = [parsed for parsed in records.parse_lines(log) if parsed is not None]
     ours = (
         len(entries) == 1
-        and isinstance(entries[0], schema.Entry)
+        and isinstance(entries[0], records.Entry)
         and (entries[0].event, entries[0].sender) == ("initialized", charter.owner)
     )
     if not ours:
@@ -205,13 +205,13 @@ def _write_files(folder: str, charter: Charter, wanted: list[File]) -> Started:
     for file in wanted:
         atomic.shared_folder(os.path.dirname(file.path) or ".")
         data = file.data
-        if file.name == schema.PROTOCOL_FILE:  # the log may be one that a killed run wrote
-            log = _content(path_of(folder, schema.LOG_FILE))
-            fields = schema.decode_protocol(data)
+        if file.name == records.PROTOCOL_FILE:  # the log may be one that a killed run wrote
+            log = _content(path_of(folder, records.LOG_FILE))
+            fields = records.decode_protocol(data)
             del fields["createdAt"]
             data = protocol_after(fields, log, folder)
         (created if _put(file.path, data) else kept).append(file.name)
-    protocol = schema.decode_protocol(_content(path_of(folder, schema.PROTOCOL_FILE)))
+    protocol = records.decode_protocol(_content(path_of(folder, records.PROTOCOL_FILE)))
     edits.keep_charter(folder, protocol)
     return Started(folder, charter.dialect, False, tuple(created), tuple(kept))
 
@@ -222,7 +222,7 @@ def _put(path: str, data: bytes) -> bool:
         atomic.create(path, data)
     except FileExistsError:
         if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path):
-            if os.path.basename(path) == schema.PROTOCOL_FILE and _decoded(path) is None:
+            if os.path.basename(path) == records.PROTOCOL_FILE and _decoded(path) is None:
                 atomic.replace(path, data)
                 return True
             return False
@@ -246,7 +246,7 @@ def finish(folder: str, protocol: dict[str, Any], *, now: Callable[[], datetime]
                 _put(file.path, file.data)
     except LogError as error:
         raise Refused(str(error)) from None
-    return Started(folder, schema.dialect_of(protocol), True, tuple(file.name for file in missing))
+    return Started(folder, records.dialect_of(protocol), True, tuple(file.name for file in missing))
 
 
 def missing_files(folder: str, protocol: dict[str, Any], now: datetime) -> list[File]:
@@ -259,41 +259,41 @@ def missing_files(folder: str, protocol: dict[str, Any], now: datetime) -> list[
     """
     lacking = [
         name
-        for name in (README, *schema.REQUIRED_FILES)
-        if not os.path.lexists(path_of(folder, name)) and name != schema.PROTOCOL_FILE
+        for name in (README, *records.REQUIRED_FILES)
+        if not os.path.lexists(path_of(folder, name)) and name != records.PROTOCOL_FILE
     ]
-    log_path = path_of(folder, schema.LOG_FILE)
+    log_path = path_of(folder, records.LOG_FILE)
     if os.path.isfile(log_path) and not os.path.getsize(log_path):
-        lacking.append(schema.LOG_FILE)
+        lacking.append(records.LOG_FILE)
     if lacking == [README]:
         return []  # other tools may write none
     if not lacking:
         return []
     charter = charter_of(protocol)
     begun = protocol.get("currentPhase") not in (None, "drafting")
-    if schema.LOG_FILE in lacking and begun:
+    if records.LOG_FILE in lacking and begun:
         raise Refused(
             f"the log of {folder} is lost: protocol.json says {protocol['currentPhase']!r}; "
             "bring back events.jsonl, or start again with `acp init` in a new folder"
         )
-    at = schema.parse_time(str(protocol.get("createdAt"))) or now
+    at = records.parse_time(str(protocol.get("createdAt"))) or now
     return [file for file in files(charter, folder, at) if file.name in lacking]
 
 
 def _readable_protocol(folder: str) -> dict[str, Any] | None:
-    return _decoded(path_of(folder, schema.PROTOCOL_FILE))
+    return _decoded(path_of(folder, records.PROTOCOL_FILE))
 
 
 def _decoded(path: str) -> dict[str, Any] | None:
     try:
-        return schema.decode_protocol(read_bounded(path, schema.MAX_PROTOCOL))
+        return records.decode_protocol(read_bounded(path, records.MAX_PROTOCOL))
     except (Unreadable, ValueError):
         return None
 
 
 def _content(path: str) -> bytes:
     try:
-        return read_bounded(path, schema.MAX_LOG)
+        return read_bounded(path, records.MAX_LOG)
     except Unreadable as error:
         if error.missing:
             return b""
@@ -322,7 +322,7 @@ class Charter(NamedTuple):
     @property
     def dialect(self) -> str:
         """v2 with a deliverable, v1 without."""
-        return schema.V2 if self.primary else schema.V1
+        return records.V2 if self.primary else records.V1
 
     @property
     def owner(self) -> str:
@@ -411,11 +411,11 @@ def charter_of(protocol: dict[str, Any]) -> Charter:
     Raises:
         Refused: it names no objective, no participant or no gate, or no usable deliverable.
     """
-    dialect = schema.dialect_of(protocol)
-    if dialect == schema.UNKNOWN_DIALECT:
+    dialect = records.dialect_of(protocol)
+    if dialect == records.UNKNOWN_DIALECT:
         raise Refused(f"unknown schemaVersion {protocol['schemaVersion']!r}")
     objective = text_in(protocol, "objective")
-    participants = tuple(schema.participant_ids(protocol))
+    participants = tuple(records.participant_ids(protocol))
     gates = _objective_gates(protocol)
     if not objective.strip():
         raise Refused("protocol.json objective must not be blank")
@@ -424,7 +424,7 @@ def charter_of(protocol: dict[str, Any]) -> Charter:
     if not gates:
         raise Refused("protocol.json completionGates must not be empty")
     primary = None
-    if dialect == schema.V2:
+    if dialect == records.V2:
         declared = deliverables.declare(protocol)
         if declared.primary is None or not declared.primary.reference:
             raise Refused("protocol.json deliverables.primary is required")
@@ -446,7 +446,7 @@ def _objective_gates(protocol: dict[str, Any]) -> tuple[str, ...]:
         for gate in list_in(protocol, "completionGates")
         if not (isinstance(gate, dict) and gate.get("source") == "generated")
     ]
-    return tuple(schema.gate_texts({"completionGates": own}))
+    return tuple(records.gate_texts({"completionGates": own}))
 
 
 _LINE_BREAK = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -506,7 +506,7 @@ def _participants(wish: Wish) -> tuple[str, ...]:
     if not names:
         raise Refused("at least one non-blank --participant is required")
     for name in names:
-        if not schema.is_participant_id(name):
+        if not records.is_participant_id(name):
             raise Refused(
                 f"--participant {name!r}: an id has 1 to 64 letters, digits, '.', '_' or '-', "
                 "and does not begin with '.' or '-'"
@@ -521,7 +521,7 @@ def _gates(wish: Wish) -> tuple[str, ...]:
     for gate in gates:
         if _LINE_BREAK.search(gate):
             raise Refused(f"--completion must be one line: {gate!r}")
-        for name in schema.OBSOLETE_FILES:
+        for name in records.OBSOLETE_FILES:
             if name in gate:
                 raise Refused(f"completion gate must not reference obsolete file {name}")
     return gates

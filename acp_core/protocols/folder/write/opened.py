@@ -18,17 +18,17 @@ from acp_core.files.locked import LockedLog, LogError, locked
 from acp_core.files.reading import Unreadable, read_bounded, read_head
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import LONG, History, is_full
+from acp_core.protocols.folder.schema import records
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.checkpoint import Checkpoint
     from acp_core.protocols.folder.read.log import Entries
-    from acp_core.protocols.folder.schema import BadLine, Entry
+    from acp_core.protocols.folder.schema.records import BadLine, Entry
     from acp_core.protocols.folder.state import Machine
 
 from acp_core.protocols.folder.read.log import NEWLINES
-from acp_core.protocols.folder.schema import is_shared, path_of
+from acp_core.protocols.folder.schema.records import is_shared, path_of
 from acp_core.protocols.folder.state import SUPPORTING_FROZEN, fields_after
 
 _TRIES = 5  # a writer that takes no lock may be in the middle of protocol.json
@@ -124,13 +124,13 @@ def lock(folder: str, *, force: bool = False, judged: bool = False) -> Iterator[
     """
     if not os.path.isdir(folder):
         raise Refused(f"{folder} is not a folder; `acp init` starts a collaboration")
-    if not os.path.lexists(path_of(folder, schema.PROTOCOL_FILE)):
+    if not os.path.lexists(path_of(folder, records.PROTOCOL_FILE)):
         raise Refused(f"missing protocol.json in {folder}")
-    if not os.path.lexists(path_of(folder, schema.LOG_FILE)):
+    if not os.path.lexists(path_of(folder, records.LOG_FILE)):
         raise Refused(f"missing events.jsonl in {folder}; run `acp repair --folder {folder}`")
     doubt = "" if judged else refuse_lockless(folder, force)
     try:
-        log_file = path_of(folder, schema.LOG_FILE)
+        log_file = path_of(folder, records.LOG_FILE)
         with locked(log_file, force=force, reads=is_shared(folder)) as log:
             yield Held(log, doubt)
     except LogError as error:
@@ -143,10 +143,10 @@ def read_protocol(folder: str) -> dict[str, Any]:
     Raises:
         Refused: it cannot be read.
     """
-    path = path_of(folder, schema.PROTOCOL_FILE)
+    path = path_of(folder, records.PROTOCOL_FILE)
     for attempt in range(1, _TRIES + 1):
         try:
-            return schema.decode_protocol(read_bounded(path, schema.MAX_PROTOCOL))
+            return records.decode_protocol(read_bounded(path, records.MAX_PROTOCOL))
         except ValueError as error:
             if attempt == _TRIES:
                 hint = f"run `acp repair --folder {folder}`"
@@ -170,7 +170,7 @@ def take(
         data: the log.
         log: whose bytes these are, where what an earlier run kept of a long one may be used.
     """
-    participants, dialect = schema.participant_ids(protocol), schema.dialect_of(protocol)
+    participants, dialect = records.participant_ids(protocol), records.dialect_of(protocol)
     history, checkpoint, start, lines = None, None, 0, 0
     if log is not None and len(data) >= LONG:
         from acp_core.protocols.folder.read.checkpoint import Checkpoint
@@ -181,7 +181,7 @@ def take(
     if history is None:
         history = History(participants, dialect)
     for block in blocks(data[start:], lines + 1):
-        block = block.head(schema.MAX_LINES - lines)  # readers stop there, too
+        block = block.head(records.MAX_LINES - lines)  # readers stop there, too
         if not block.count:
             break
         history.read(block)
@@ -206,17 +206,17 @@ def open_locked(folder: str, log: LockedLog, *, full: bool = False, recall: bool
     """
     protocol = read_protocol(folder)
     _require_known(folder, protocol)
-    if log.size() > schema.MAX_LOG:
-        opened = take(folder, protocol, log.head(schema.MAX_LOG))
+    if log.size() > records.MAX_LOG:
+        opened = take(folder, protocol, log.head(records.MAX_LOG))
         if not full:
             from acp_core.protocols.folder.rules import unrecoverable_log  # late: hardly ever
 
             unrecoverable_log.check(folder, opened.history, "", full_log=True)
-            raise Refused(f"{log.path} is larger than {schema.MAX_LOG} bytes")
+            raise Refused(f"{log.path} is larger than {records.MAX_LOG} bytes")
         return opened
     for _ in range(_TRIES):
         torn = log.is_torn()
-        data = log.read(schema.MAX_LOG)
+        data = log.read(records.MAX_LOG)
         if torn:
             raise Refused(_torn(folder, data))
         if not data or data.endswith(b"\n"):
@@ -237,13 +237,13 @@ def open_unlocked(folder: str, *, full: bool = False) -> Opened:
     protocol = read_protocol(folder)
     _require_known(folder, protocol)
     try:
-        data = read_bounded(path_of(folder, schema.LOG_FILE), schema.MAX_LOG)
+        data = read_bounded(path_of(folder, records.LOG_FILE), records.MAX_LOG)
     except Unreadable as error:
         if full and error.errno == errno.EFBIG:
             return take(
-                folder, protocol, read_head(path_of(folder, schema.LOG_FILE), schema.MAX_LOG)
+                folder, protocol, read_head(path_of(folder, records.LOG_FILE), records.MAX_LOG)
             )
-        raise Refused(f"{path_of(folder, schema.LOG_FILE)}: {error}") from None
+        raise Refused(f"{path_of(folder, records.LOG_FILE)}: {error}") from None
     if data and not data.endswith(b"\n"):
         raise Refused(_torn(folder, data))
     return take(folder, protocol, data)
@@ -257,7 +257,7 @@ def _torn(folder: str, data: bytes) -> str:
 
 
 def _require_known(folder: str, protocol: dict[str, Any]) -> None:
-    if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
+    if records.dialect_of(protocol) == records.UNKNOWN_DIALECT:
         raise Refused(
             f"unknown schemaVersion {protocol['schemaVersion']!r} in {folder}; acp can read but not change this collaboration"
         )

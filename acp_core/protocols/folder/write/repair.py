@@ -21,24 +21,18 @@ from acp_core.files.locked import LockedLog, LogError, locked, locked_folder
 from acp_core.files.markdown import normalise
 from acp_core.files.reading import Unreadable, read_bounded, read_head
 from acp_core.model.errors import Refused
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.log import NEWLINES, History
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
-from acp_core.protocols.folder.schema import (
-    DELIVERABLE_EVENTS,
-    Entry,
-    deliverables,
-    is_shared,
-    path_of,
-)
+from acp_core.protocols.folder.schema import deliverables, records
+from acp_core.protocols.folder.schema.records import DELIVERABLE_EVENTS, Entry, is_shared, path_of
 from acp_core.protocols.folder.write import edits, init
 from acp_core.protocols.folder.write.init import Charter, Primary
 from acp_core.protocols.folder.write.opened import Opened, refuse_lockless, take, with_state
 
 CHANGED = "the collaboration changed since acp checked it: nothing was done; run the repair again"
 
-_OF_STORE = (schema.LOG_FILE, schema.PROTOCOL_FILE)  # where the folder is shared
+_OF_STORE = (records.LOG_FILE, records.PROTOCOL_FILE)  # where the folder is shared
 
 _SHOWN = 1 << 16  # bytes of a file that a diff shows
 
@@ -70,7 +64,7 @@ def repair(plan: Plan, *, force: bool = False) -> Repaired:
         copies = [_keep(folder, fix, now) for fix in plan.fixes if fix.before]
         for fix in plan.fixes:
             _apply(fix, log)
-    protocol = schema.decode_protocol(_content(path_of(folder, schema.PROTOCOL_FILE)))
+    protocol = records.decode_protocol(_content(path_of(folder, records.PROTOCOL_FILE)))
     edits.keep_charter(folder, protocol)
     return Repaired(plan.fixes, tuple(copies))
 
@@ -99,7 +93,7 @@ def _from_store(plan: Plan) -> Repaired:
 @contextlib.contextmanager
 def _lock(folder: str, force: bool) -> Iterator[LockedLog | None]:
     """The lock on the log, or on the folder where there is no log yet."""
-    path = path_of(folder, schema.LOG_FILE)
+    path = path_of(folder, records.LOG_FILE)
     try:
         if os.path.lexists(path):
             with locked(path, force=force) as log:
@@ -143,7 +137,7 @@ def _apply(fix: Fix, log: LockedLog | None) -> None:
 
 
 def _content(path: str) -> bytes:
-    return atomic.read_bounded(path, schema.MAX_PROTOCOL)
+    return atomic.read_bounded(path, records.MAX_PROTOCOL)
 
 
 def diff(fix: Fix) -> str:
@@ -206,15 +200,15 @@ def diagnose(folder: str, now: datetime) -> Plan:
     """
     if not os.path.isdir(folder):
         raise Refused(f"{folder} is not a folder")
-    broken, log = _read(folder, schema.PROTOCOL_FILE), _read(folder, schema.LOG_FILE)
+    broken, log = _read(folder, records.PROTOCOL_FILE), _read(folder, records.LOG_FILE)
     if broken is None and log is None:
         raise Refused(f"{folder} holds neither protocol.json nor events.jsonl")
-    entries = [item for item in schema.parse_lines(log or b"") if isinstance(item, Entry)]
+    entries = [item for item in records.parse_lines(log or b"") if isinstance(item, Entry)]
     protocol, sources = _protocol(folder, broken or b"", entries)
     if protocol is None:
         text = "protocol.json cannot be read, and acp found no copy of it: restore the file from a backup, or run `acp init` in a new folder"
         return Plan(folder, hopeless=(text,))
-    if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
+    if records.dialect_of(protocol) == records.UNKNOWN_DIALECT:
         raise Refused(f"unknown schemaVersion {protocol['schemaVersion']!r}")
     return _Diagnosis(folder, protocol, broken, log, sources, now).plan()
 
@@ -223,7 +217,7 @@ def _protocol(
     folder: str, broken: bytes, entries: list[Entry]
 ) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     try:
-        return schema.decode_protocol(broken), ()
+        return records.decode_protocol(broken), ()
     except ValueError:
         rebuilt = rebuild(folder, broken, entries)
     return (rebuilt.protocol, rebuilt.sources) if rebuilt else (None, ())
@@ -269,10 +263,10 @@ class _Diagnosis:
         if self._is_full():
             return Plan(self.folder, hopeless=tuple(self.hopeless))
         missing = self._missing_files()
-        log = self.log or next((f.data for f in missing if f.name == schema.LOG_FILE), b"")
+        log = self.log or next((f.data for f in missing if f.name == records.LOG_FILE), b"")
         opened = take(self.folder, self.protocol, log)
         if b"\r" in opened.tail:  # what the log tells is not known: nothing is derived from it
-            self.hopeless.append(f"{schema.LOG_FILE}: lines end in carriage returns: {NEWLINES}")
+            self.hopeless.append(f"{records.LOG_FILE}: lines end in carriage returns: {NEWLINES}")
             return Plan(self.folder, tuple(self.fixes), tuple(self.hopeless))
         opened = self._mend_tail(opened)
         self._mend_reviews(opened, missing)
@@ -306,22 +300,22 @@ class _Diagnosis:
         tail, start = opened.tail, opened.size - len(opened.tail)
         if not tail:
             return opened
-        path = path_of(self.folder, schema.LOG_FILE)
-        parsed = schema.parse_line(tail, opened.lines + 1)
+        path = path_of(self.folder, records.LOG_FILE)
+        parsed = records.parse_line(tail, opened.lines + 1)
         if isinstance(parsed, Entry) and self._is_next(opened, parsed):
             sentence = f"the last event (seq {parsed.seq}) has no newline at its end; acp adds it"
-            fix = Fix(sentence, schema.LOG_FILE, path, FINISH, tail, tail + b"\n", start)
+            fix = Fix(sentence, records.LOG_FILE, path, FINISH, tail, tail + b"\n", start)
             self.fixes.append(fix)
             return opened._replace(history=opened.history.followed_by([parsed]))
         sentence = (
             "the last line of events.jsonl is incomplete: acp removes it and keeps it in the backup"
         )
-        self.fixes.append(Fix(sentence, schema.LOG_FILE, path, CUT, tail, b"", start))
+        self.fixes.append(Fix(sentence, records.LOG_FILE, path, CUT, tail, b"", start))
         return opened
 
     def _is_next(self, opened: Opened, entry: Entry) -> bool:
         legal = not entry.faults and not opened.machine.problems(entry)
-        known = entry.event in schema.events_of(opened.dialect)
+        known = entry.event in records.events_of(opened.dialect)
         return legal and known and entry.seq == opened.next_seq
 
     def _mend_reviews(self, opened: Opened, missing: list[init.File]) -> None:
@@ -329,7 +323,7 @@ class _Diagnosis:
         path = path_of(self.folder, edits.REVIEW)
         template = next((file.data for file in missing if file.name == edits.REVIEW), None)
         try:
-            before = b"" if template is not None else read_bounded(path, schema.MAX_DOCUMENT)
+            before = b"" if template is not None else read_bounded(path, records.MAX_DOCUMENT)
         except Unreadable as error:
             if not error.missing:
                 self.hopeless.append(f"review.md: {error}")
@@ -359,11 +353,11 @@ class _Diagnosis:
             self.hopeless.append(NOBODY)
             return
         fields = with_state(opened)
-        path = path_of(self.folder, schema.PROTOCOL_FILE)
+        path = path_of(self.folder, records.PROTOCOL_FILE)
         if self.sources:
             fields[MARK] = {
                 "by": "acp repair",
-                "at": schema.format_time(self.now),
+                "at": records.format_time(self.now),
                 "from": list(self.sources),
             }
             state = "is missing" if self.broken is None else "cannot be read"
@@ -373,8 +367,8 @@ class _Diagnosis:
             if not sentence:
                 return
         verb = CREATE if self.broken is None else REPLACE
-        after = schema.encode_protocol(fields)
-        fix = Fix(sentence, schema.PROTOCOL_FILE, path, verb, self.broken or b"", after)
+        after = records.encode_protocol(fields)
+        fix = Fix(sentence, records.PROTOCOL_FILE, path, verb, self.broken or b"", after)
         self.fixes.append(fix)
 
     def _note_hopeless(self, opened: Opened) -> None:
@@ -393,7 +387,7 @@ def _with_headings(text: bytes, lacking: Sequence[Entry], now: datetime) -> byte
         line = edits.heading(entry.at, entry.sender, entry.seq or 0)
         block = (
             f"{line}\n\n"
-            f"(`acp repair` added this heading on {schema.format_time(now)}: review.md had "
+            f"(`acp repair` added this heading on {records.format_time(now)}: review.md had "
             f"none for the event. The event says: {_one_line(entry.summary)})\n"
         ).encode(errors="replace")
         while later < len(blocks) and blocks[later].seq <= (entry.seq or 0):
@@ -436,13 +430,13 @@ def _read(folder: str, name: str) -> bytes | None:
     Raises:
         Refused: it is there and cannot be read.
     """
-    limit = schema.MAX_LOG if name == schema.LOG_FILE else schema.MAX_PROTOCOL
+    limit = records.MAX_LOG if name == records.LOG_FILE else records.MAX_PROTOCOL
     try:
         return read_bounded(path_of(folder, name), limit)
     except Unreadable as error:
         if error.missing:
             return None
-        if error.errno == errno.EFBIG and name == schema.LOG_FILE:
+        if error.errno == errno.EFBIG and name == records.LOG_FILE:
             return read_head(path_of(folder, name), limit)
         raise Refused(f"{path_of(folder, name)}: {error}") from None
 
@@ -489,20 +483,20 @@ def rebuild(folder: str, broken: bytes, entries: list[Entry]) -> Rebuilt | None:
 def _first_object(broken: bytes) -> dict[str, Any] | None:
     """The object at the beginning of the file: two writers may have left the end of another."""
     text = broken.decode(errors="replace").lstrip()
-    if len(broken) > schema.MAX_PROTOCOL or schema.too_deep(text):
+    if len(broken) > records.MAX_PROTOCOL or records.too_deep(text):
         return None
     try:
         value, _ = json.JSONDecoder().raw_decode(text)
-        sound = schema.decode_protocol(schema.encode_protocol(value))
+        sound = records.decode_protocol(records.encode_protocol(value))
     except (ValueError, TypeError):
         return None
-    complete = isinstance(value, dict) and value.get("objective") and schema.participant_ids(sound)
+    complete = isinstance(value, dict) and value.get("objective") and records.participant_ids(sound)
     return sound if complete else None
 
 
 def _fits(kept: dict[str, Any], entries: list[Entry]) -> bool:
     """Whether a kept copy can be that of this log: everybody who speaks in it takes part."""
-    people = schema.participant_ids(kept)
+    people = records.participant_ids(kept)
     return all(entry.sender in people for entry in entries)
 
 
@@ -537,7 +531,7 @@ def _participants(readme: str, entries: list[Entry]) -> tuple[str, ...]:
     for bullet in _bullets(listed):
         quoted = _ID.search(bullet)
         name = quoted.group(1) if quoted else bullet.split()[0].strip(":,")
-        if schema.is_participant_id(name):
+        if records.is_participant_id(name):
             names[name] = None
     for entry in entries:
         if entry.sender:
@@ -570,7 +564,7 @@ def _primary(readiness: str, folder: str) -> Primary | None:
 def _text(folder: str, name: str) -> str:
     try:
         return normalise(
-            read_bounded(os.path.join(folder, name), schema.MAX_DOCUMENT).decode(errors="replace")
+            read_bounded(os.path.join(folder, name), records.MAX_DOCUMENT).decode(errors="replace")
         )
     except Unreadable:
         return ""
@@ -598,7 +592,7 @@ def opened(facts: Facts) -> Opened | None:
     doubt = facts.unsettled or facts.protocol_problem or facts.log_problem or facts.tail
     if doubt or facts.log_full or facts.protocol is None:
         return None
-    if facts.dialect == schema.UNKNOWN_DIALECT:
+    if facts.dialect == records.UNKNOWN_DIALECT:
         return None
     return Opened(facts.folder, facts.protocol, facts.history, facts.log_size, facts.log_lines)
 
@@ -635,7 +629,7 @@ class Outlook:
         fixes = [Planned(edits.REVIEW, lacking_headings(lacking))] if lacking else []
         if here.participants:  # else no state follows from the log
             sentence = lag(here.protocol, with_state(here))
-            fixes += [Planned(schema.PROTOCOL_FILE, sentence)] if sentence else []
+            fixes += [Planned(records.PROTOCOL_FILE, sentence)] if sentence else []
         return tuple(fixes)
 
     def _asked(self, facts: Facts, now: datetime) -> tuple[Planned, ...]:
@@ -655,7 +649,7 @@ class Outlook:
             return None
         if file.version != self._version:
             try:
-                text = read_bounded(file.path, schema.MAX_DOCUMENT)
+                text = read_bounded(file.path, records.MAX_DOCUMENT)
             except Unreadable:
                 return None
             self._there, self._version, self._history = headings(text), file.version, None

@@ -30,10 +30,9 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.person import settings
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import list_state
-from acp_core.protocols.folder.schema import Entry as LogEntry
-from acp_core.protocols.folder.schema import deliverables
+from acp_core.protocols.folder.schema import deliverables, records
+from acp_core.protocols.folder.schema.records import Entry as LogEntry
 from acp_core.protocols.folder.write import edits, handover
 from acp_core.protocols.folder.write import edits as write_edits
 from acp_core.protocols.folder.write.append import (
@@ -285,7 +284,7 @@ def merged(before: Mapping[str, Lease], change: Mapping[str, Lease | None]) -> d
 def _entries(change: Change) -> dict[str, Entry]:
     """The manifest's entries for what a change holds."""
     there = {name: data for name, data in change.documents.items() if data is not None}
-    there[schema.PROTOCOL_FILE] = change.protocol
+    there[records.PROTOCOL_FILE] = change.protocol
     return {name: Entry(digest(data), len(data)) for name, data in there.items()}
 
 
@@ -321,7 +320,7 @@ def publish_rogue(folder: str, engine: Engine, done: Done, host: str) -> Done:
             "append with `acp append`"
         )
     machine = opened.machine
-    protocol = schema.encode_protocol(with_state(opened))
+    protocol = records.encode_protocol(with_state(opened))
     changed = changed_here(Tree(folder), done.base, candidates(opened, None))
     allowed = set().union(*(may_change(known, e.sender, e.doc) for e in new))
     last = new[-1]
@@ -364,7 +363,7 @@ _DOC = re.compile(rb'"doc"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 _OWNERS = frozenset({README, "proposal.md", "decisions.md", "readiness.md"})
 
-_ALWAYS = frozenset({*schema.DOCUMENTS, README})
+_ALWAYS = frozenset({*records.DOCUMENTS, README})
 
 
 def shared_names(protocol: Mapping[str, Any]) -> frozenset[str]:
@@ -378,7 +377,7 @@ def shared_names(protocol: Mapping[str, Any]) -> frozenset[str]:
 def is_shared_name(protocol: bytes, log: bytes) -> Callable[[str], bool]:
     """Which names are shared, by protocol.json and the log as the store has them."""
     try:
-        listed = shared_names(schema.decode_protocol(protocol))
+        listed = shared_names(records.decode_protocol(protocol))
     except ValueError:
         listed = _ALWAYS
 
@@ -411,7 +410,7 @@ def candidates(opened: Opened, doc: str | None) -> set[str]:
     found = set(shared_names(opened.protocol))
     if doc and is_note(doc):
         found.add(doc)
-    return found - {schema.PROTOCOL_FILE, schema.LOG_FILE}
+    return found - {records.PROTOCOL_FILE, records.LOG_FILE}
 
 
 def may_change(opened: Opened, participant: str, doc: str | None = None) -> frozenset[str]:
@@ -699,7 +698,7 @@ def delete(folder: str, engine: Engine, name: str) -> None:
     Raises:
         Refused: it is required, not shared, or the store refuses it.
     """
-    if name in (*schema.REQUIRED_FILES, README):
+    if name in (*records.REQUIRED_FILES, README):
         raise Refused(f"{name} is required: it cannot be deleted")
     host = hosts.this_host()
     with manifests.held(folder):
@@ -737,7 +736,7 @@ def settle(folder: str, name: str, *, mine: bool) -> str:
     """
     tree = Tree(folder)
     kept = _kept_names(tree, name)
-    if mine and name in (schema.LOG_FILE, schema.PROTOCOL_FILE):
+    if mine and name in (records.LOG_FILE, records.PROTOCOL_FILE):
         raise Refused(
             f"{name} is always the store's; `acp sync --again` appends the events again that are still allowed"
         )
@@ -784,7 +783,7 @@ def merge(folder: str, name: str) -> str:
     """
     tree = Tree(folder)
     kept = _kept_names(tree, name)
-    if name in (schema.LOG_FILE, schema.PROTOCOL_FILE):
+    if name in (records.LOG_FILE, records.PROTOCOL_FILE):
         raise Refused(f"{name} cannot be merged: it is always the store's")
     command = _editor()
     theirs = tree.read(name) or b""
@@ -873,7 +872,7 @@ def again(folder: str) -> Again:
         Refused: nothing is kept, or the store cannot be reached.
     """
     tree = Tree(folder)
-    kept = tree.kept_copies(schema.LOG_FILE)
+    kept = tree.kept_copies(records.LOG_FILE)
     if not kept:
         raise Refused("no events were moved away here")
     lines: list[str] = []
@@ -893,7 +892,7 @@ def _append_all(folder: str, data: bytes) -> Again:
     refused = False
     numbers: dict[int, int | None] = {}
     for raw in data.splitlines():
-        entry = schema.parse_line(raw, len(lines) + 1)
+        entry = records.parse_line(raw, len(lines) + 1)
         if not isinstance(entry, LogEntry):
             if entry is not None:
                 lines.append("not appended: a line is not an event")

@@ -21,9 +21,9 @@ from acp_core.files.atomic import group_name
 from acp_core.files.read_only import FILE
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
-from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.current_state import list_state
-from acp_core.protocols.folder.schema import deliverables, is_shared
+from acp_core.protocols.folder.schema import deliverables, records
+from acp_core.protocols.folder.schema.records import is_shared
 from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write.opened import (
     Opened,
@@ -126,12 +126,12 @@ def leaving(folder: str, url: str, id: str) -> Leaving:
     tree = Tree(folder)
     listed = shared.shared_names(opened.protocol)
     listed |= {each.doc for each in opened.entries if each.doc and shared.is_note(each.doc)} - {
-        schema.PROTOCOL_FILE
+        records.PROTOCOL_FILE
     }
     there = tree.files()
     files = {name: data for name in sorted(listed) if (data := tree.read(name)) is not None}
     stores_tree.check(files)
-    protocol = {schema.PROTOCOL_FILE, schema.LOG_FILE}
+    protocol = {records.PROTOCOL_FILE, records.LOG_FILE}
     staying = tuple(name for name in there if name not in files and name not in protocol)
     return Leaving(address, files, staying, opened)
 
@@ -153,8 +153,8 @@ def share(
     plan = leaving(folder, url, id)
     with open_engine(plan.address) as engine, lock(folder) as held:
         opened = open_locked(folder, held.log)
-        log = held.log.read(schema.MAX_LOG)
-        protocol = Tree(folder).read(schema.PROTOCOL_FILE) or b""
+        log = held.log.read(records.MAX_LOG)
+        protocol = Tree(folder).read(records.PROTOCOL_FILE) or b""
         machine = opened.machine
         last = opened.last
         change = Change(
@@ -242,12 +242,12 @@ def judged(commit: Commit, folder: str) -> Opened:
         Refused: it is no collaboration that this version of acp knows, or must not be written.
     """
     try:
-        protocol = schema.decode_protocol(commit.protocol)
+        protocol = records.decode_protocol(commit.protocol)
     except ValueError as error:
         raise Refused(f"the store's protocol.json is refused: {error}") from None
-    if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
+    if records.dialect_of(protocol) == records.UNKNOWN_DIALECT:
         raise Refused("the store's protocol.json is of a schemaVersion that this acp does not know")
-    if len(commit.added) > schema.MAX_LOG:
+    if len(commit.added) > records.MAX_LOG:
         raise Refused("the store's log is too large")
     may = shared.is_shared_name(commit.protocol, commit.added)
     stores_tree.check(path for path in commit.documents if may(path))
@@ -301,7 +301,7 @@ def _refuse_another(folder: str, commit: Commit) -> None:
     Raises:
         Refused: its log begins with another event.
     """
-    log = Tree(folder).read(schema.LOG_FILE) or b""
+    log = Tree(folder).read(records.LOG_FILE) or b""
     if log and log.partition(b"\n")[0] != commit.added.partition(b"\n")[0]:
         raise Refused(f"{folder} has other content: join into a new or empty folder")
 
@@ -389,7 +389,7 @@ def unshare(folder: str) -> tuple[str, ...]:
 
 
 def _entries(files: dict[str, bytes], protocol: bytes) -> dict[str, Entry]:
-    all_files = {**files, schema.PROTOCOL_FILE: protocol}
+    all_files = {**files, records.PROTOCOL_FILE: protocol}
     return {name: Entry(digest(data), len(data)) for name, data in all_files.items()}
 
 
@@ -590,7 +590,7 @@ def checked(folder: str, wanted: Wanted) -> Asked:
         return asking.about(wanted.host, wanted.verb, wanted.participant, {}, "")
     if wanted.host == me:
         raise Refused(f"{me} is this host: use `acp launch`, `acp stop` or `acp nudge`")
-    people = schema.participant_ids(read_protocol(folder))
+    people = records.participant_ids(read_protocol(folder))
     if wanted.participant not in people:
         raise Refused(
             f"participant {wanted.participant!r} is not listed in protocol.json (participants: {', '.join(people)})"
