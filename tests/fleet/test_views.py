@@ -12,7 +12,7 @@ from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry, Seen, sections
 from acp_core.model import Participant, Snapshot, Status, Turn
 from acp_core.person.kinds import WrongValue
-from acp_core.person.views import COLUMNS, GROUPS, SORTS, View, parse
+from acp_core.person.views import COLUMNS, GROUPS, SORTS, View, check, parse
 from tests.fleet.test_overview import ago, need, snapshot
 
 
@@ -119,5 +119,5 @@ def test_saved_views_are_read_and_the_first_one_is_named() -> None:
 )  # fmt: skip
 def test_a_mistake_in_a_view_is_one_clear_line(table: dict[str, object], said: str) -> None:
     with pytest.raises(WrongValue) as error:
-        parse(table)
+        check(table)
     assert str(error.value) == said
