@@ -146,7 +146,7 @@ def test_an_import_that_brings_a_recording_has_its_folder_read_again(
         tick(work)
         return take(*given)
 
-    monkeypatch.setattr(store, "take_recording", taken)
+    monkeypatch.setattr(archive, "take_recording", taken)
     folder = archive.unpack(carried, tmp_path / "new").folder
     now = tree_state.read(str(folder))
     assert seen[0] is not None and now is not None

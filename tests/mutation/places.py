@@ -59,8 +59,8 @@ UNDEFENDED = (
     ),
     Undefended(
         "acp_core/files/atomic.py",
-        "said = modes.settle(fd, target, private=private)\n            write_all(fd, data)\n            if sync:",
-        "said = modes.settle(fd, target, private=private)\n            write_all(fd, data)\n            if False:",
+        "said = settle(fd, target, private=private)\n            write_all(fd, data)\n            if sync:",
+        "said = settle(fd, target, private=private)\n            write_all(fd, data)\n            if False:",
         "tests/files/test_atomic.py::test_what_cannot_be_replaced_leaves_the_old_and_nothing_beside_it[fsync]",
     ),
     Undefended(
