@@ -28,7 +28,7 @@ from acp_core.diagnosis import actions, loop_turns
 from acp_core.fleet import Fleet
 from acp_core.loops import launch as launching
 from acp_core.loops.launch import LaunchError, Spec
-from acp_core.model import Cause, Event, OutcomeState, Snapshot, Status, Verdict, format
+from acp_core.model import Event, Matter, OutcomeState, Snapshot, Status, Verdict, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
 from acp_core.model.turn import Mode
@@ -199,7 +199,7 @@ def play_stage(stage: Stage, speed: float) -> int:
     return 0
 
 
-def _first(seen: Snapshot, code: str) -> Cause | None:
+def _first(seen: Snapshot, code: str) -> Matter | None:
     """The first cause, where it is the expected one and wants a person."""
     first = seen.causes[0] if seen.causes else None
     return first if first is not None and first.wanted and first.code == code else None

@@ -15,7 +15,7 @@ from acp_core.model import Severity
 
 if TYPE_CHECKING:
     from acp_core.history.forecast import Outlook, Usual
-    from acp_core.model import Cause, Document, Event, Finding, Need, Preview, Snapshot, Turn
+    from acp_core.model import Document, Event, Finding, Matter, Need, Preview, Snapshot, Turn
 
 Fields = dict[str, Any]
 
@@ -146,12 +146,15 @@ def need(each: Need, *, acknowledged: bool = False) -> Fields:
     return told | {"given": dict(each.given), "acknowledged": acknowledged}
 
 
-def cause(each: Cause) -> Fields:
+def cause(each: Matter) -> Fields:
     """Why it does not go on."""
     return (
-        picked(each, "key code headline advice evidence certain wanted remedy")
-        | {"given": dict(each.given)}
-        | picked(each, "others participant since document line event")
+        picked(each, "key code")
+        | {"headline": each.sentence, "advice": each.instruction}
+        | picked(each, "evidence certain wanted")
+        | {"remedy": each.remedy or None, "given": dict(each.given), "others": each.others}
+        | {"participant": each.about.participant, "since": each.since}
+        | picked(each.about, "document line event")
     )
 
 

@@ -34,7 +34,7 @@ from acp_core.diagnosis.personal import (
 from acp_core.model import (
     Action,
     Card,
-    Cause,
+    Matter,
     Outcome,
     OutcomeState,
     Row,
@@ -237,12 +237,12 @@ def _nothing(snapshot: Snapshot, now: datetime) -> str:
 
 
 def _cause(
-    number: int, cause: Cause, snapshot: Snapshot, now: datetime, shown_on: Terminal
+    number: int, cause: Matter, snapshot: Snapshot, now: datetime, shown_on: Terminal
 ) -> list[str]:
     facts = [cause.code, "seen" if cause.certain else "inferred"]
     facts += [f"since {format.age(cause.since, now)}"] if cause.since else []
     facts += [] if cause.wanted else ["may pass by itself"]
-    headline = sentence_case(cause.headline, names_in(snapshot))
+    headline = sentence_case(cause.sentence, names_in(snapshot))
     head = f"{number}. {headline} ({', '.join(facts)})"
     lines = [
         shown_on.paint(line, "need" if cause.wanted else "warning")
@@ -250,14 +250,13 @@ def _cause(
     ]
     for evidence in cause.evidence:
         lines += output.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
-    if cause.advice:
+    if cause.instruction:
         cased = continued if spoken.is_wanted() else sentence_case  # it goes on after "fix:"
-        advice = cased(cause.advice, names_in(snapshot))
+        advice = cased(cause.instruction, names_in(snapshot))
         first = f"{IN}{spoken.mark('→', 'fix:')} "
         lines += output.wrap(advice, shown_on, indent=f"{IN}  ", first=first)
-    ways = [("", cause.remedy, cause.given)] if cause.remedy else []
-    ways += [("or: ", other, fitting(snapshot, other, cause.given)) for other in cause.others]
-    for lead, action, given in ways:
+    for action, values, ends in cause.verdicts:
+        lead, given = ("", values) if ends else ("or: ", fitting(snapshot, action, values))
         for line in (
             f"{lead}{act_command(snapshot, action, given)}",
             choice_hint(snapshot, action, given),
@@ -268,11 +267,11 @@ def _cause(
     return lines
 
 
-def _to_choose(snapshot: Snapshot, cause: Cause) -> dict[str, str]:
+def _to_choose(snapshot: Snapshot, cause: Matter) -> dict[str, str]:
     return to_choose(snapshot, cause.remedy, cause.given) if cause.remedy else {}
 
 
-def _command(snapshot: Snapshot, cause: Cause) -> str | None:
+def _command(snapshot: Snapshot, cause: Matter) -> str | None:
     return act_command(snapshot, cause.remedy, cause.given) if cause.remedy else None
 
 

@@ -23,7 +23,7 @@ from acp_core.diagnosis.processes import UnmanagedProcesses
 from acp_core.loops.acts import names, table
 from acp_core.loops.acts.about import About, without_turns
 from acp_core.loops.wording import IDLE, is_idle, starting_act
-from acp_core.model import Action, Cause, Outcome, OutcomeState, Snapshot, Status
+from acp_core.model import Action, Matter, Outcome, OutcomeState, Snapshot, Status
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.model.format import continued, names_in
@@ -61,7 +61,7 @@ def actions(
         *_allowed(collaboration.actions(now), snapshot),
         *_of_loops(collaboration, snapshot, now),
     ]
-    wanted = [name for cause in snapshot.causes for name in (cause.remedy, *cause.others) if name]
+    wanted = [verdict.act for cause in snapshot.causes for verdict in cause.verdicts]
     ranked = sorted(found, key=lambda action: _rank(action.name, wanted))
     noted = Noted(snapshot.key, snapshot, attention)
     notes = bind_all(personal_table.ACTS, noted, now)
@@ -187,7 +187,7 @@ def _followed_up(
         remedies = {cause.key: cause.remedy for cause in mended}
         same = [cause for cause in left if cause.remedy == remedies[cause.key]]
         if same or not left:  # what has another remedy now is on its way
-            sentences.append(f"Not fixed: {same[0].headline}." if same else "Fixed.")
+            sentences.append(f"Not fixed: {same[0].sentence}." if same else "Fixed.")
     return replace(outcome, sentence=" ".join(map(_ended, sentences)))
 
 
@@ -195,15 +195,15 @@ def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?", ")")) else f"{sentence}."
 
 
-def _mends(name: str, chosen: set[str], given: dict[str, object], cause: Cause) -> bool:
+def _mends(name: str, chosen: set[str], given: dict[str, object], cause: Matter) -> bool:
     """Whether this was done for that cause."""
-    if name != cause.remedy and name not in cause.others:
+    if name not in (verdict.act for verdict in cause.verdicts):
         return False
     for key, said in cause.given:
         if key in chosen and said not in (meant := _meant(given.get(key))) and meant:
             return False
     who = _meant(given.get("participant"))
-    return not who or cause.participant is None or cause.participant in who
+    return not who or cause.about.participant is None or cause.about.participant in who
 
 
 def _meant(value: object) -> list[object]:
@@ -218,7 +218,7 @@ def _chosen(action: Action) -> set[str]:
     return {field.name for field in fields(action) if field.choices}
 
 
-def _left(collaboration: Collaboration, before: Snapshot, mended: Iterable[Cause]) -> list[Cause]:
+def _left(collaboration: Collaboration, before: Snapshot, mended: Iterable[Matter]) -> list[Matter]:
     """The causes that are still there, once loops have had time to notice what was done."""
     remedies = {cause.key: cause.remedy for cause in mended if cause.wanted}
     until = time.monotonic() + _NOTICE

@@ -16,12 +16,13 @@ from acp_core.agents.live import answers
 from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest, choice_text
 from acp_core.loops.acts.names import ANSWER_PERMISSION, STOP_LOOP
-from acp_core.model import Action, Cause, Change, Row, Snapshot, Target, Tone
+from acp_core.model import Action, Change, Matter, Row, Snapshot, Target, Tone
 from acp_core.model.action_field import Kind
 from acp_core.model.action_spec import Intent
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.errors import Refused
 from acp_core.model.format import clock, dated
+from acp_core.model.matter import About, verdicts
 from acp_core.model.text import clean, clean_line
 from acp_core.person.permissions import Verdict
 from acp_core.protocols.contract import Collaboration
@@ -39,27 +40,25 @@ _ANSWERS = 7  # choices of a question that have a key
 _LINES = 40  # lines of a command or an input on the card itself; the rest is opened
 
 
-def permission_causes(waiting: Iterable[OpenRequest]) -> Iterator[Cause]:
+def permission_causes(waiting: Iterable[OpenRequest]) -> Iterator[Matter]:
     """A cause for each request: its program goes on only when it is answered."""
     for each in waiting:
         name = safe_id(each.participant)
         until = (
             f"acp rejects it at {dated(each.until)}" if each.until else "it waits until you answer"
         )
-        yield Cause(
+        yield Matter(
             PERMISSION_CODE,
             f"{name}'s agent {permission_wish(each.request)}",
-            advice="answer it",
+            instruction="answer it",
             evidence=(
                 f"asked at {dated(each.asked)}; {until}",
                 f"policy: {safe(each.why)}",
                 *(f"command: {safe(line)}" for line in _command_lines(each.request)[:MOST]),
                 *(f"path: {safe(path)}" for path in each.request.locations[:MOST]),
             ),
-            remedy=ANSWER_PERMISSION,
-            given=(("request", each.id),),
-            others=(STOP_LOOP,),
-            participant=name,
+            verdicts=verdicts(ANSWER_PERMISSION, (("request", each.id),), (STOP_LOOP,)),
+            about=About(participant=name),
             since=each.asked,
             key=f"{PERMISSION_CODE}:{name}:{each.id}",
             root=True,

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from acp_core.diagnosis.processes import busy
 from acp_core.history import charged
 from acp_core.loops.acts.names import DUPLICATE, LAUNCH, NAMES
-from acp_core.model import Cause, Need, Runner, Snapshot, Status, Turn
+from acp_core.model import Matter, Need, Runner, Snapshot, Status, Turn
 from acp_core.model.format import continued, dated, is_said, names_in
+from acp_core.model.matter import About, verdicts
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from acp_core.agents.state import RunnerState
 
 
-def causes_of_turns(case: DiagnosisContext) -> Iterator[Cause]:
+def causes_of_turns(case: DiagnosisContext) -> Iterator[Matter]:
     """Every cause that lies in the participants' processes, participant after participant."""
     if case.snapshot.status is not Status.ACTIVE or not case.has_turns:
         return
@@ -57,7 +58,7 @@ def causes_of_turns(case: DiagnosisContext) -> Iterator[Cause]:
             yield cause
 
 
-def _of_turn(case: DiagnosisContext, turn: Turn) -> Iterator[Cause]:
+def _of_turn(case: DiagnosisContext, turn: Turn) -> Iterator[Matter]:
     if any(safe_id(each.participant) == turn.participant for each in case.permissions):
         return  # it waits for a person, and says so
     loop = case.loop(turn.participant)
@@ -73,7 +74,7 @@ def _of_turn(case: DiagnosisContext, turn: Turn) -> Iterator[Cause]:
 # nobody that is known here
 
 
-def _unmanaged(case: DiagnosisContext, turn: Turn) -> Iterator[Cause]:
+def _unmanaged(case: DiagnosisContext, turn: Turn) -> Iterator[Matter]:
     strangers = case.strangers_of(turn.participant)
     waiter = next((each for each in strangers if each.waits), None)
     if waiter:
@@ -114,23 +115,22 @@ def _is_abandoned(case: DiagnosisContext, waited: set[str]) -> bool:
 
 def _unknown(
     code: str, turn: Turn, headline: str, advice: str, evidence: tuple[str, ...], about: str = ""
-) -> Cause:
+) -> Matter:
     name = turn.participant
-    return Cause(
+    return Matter(
         code,
         headline,
-        advice=advice,
+        instruction=advice,
         evidence=(f"waiting for {name} since {dated(turn.since)}", *evidence),
         certain=False,
-        remedy=LAUNCH,
-        given=(("participant", name),),
-        participant=name,
+        verdicts=verdicts(LAUNCH, (("participant", name),)),
+        about=About(participant=name),
         since=turn.since,
         key=f"{code}:{name}:{turn.since_event}" + (f":{about}" if about else ""),
     )
 
 
-def _never_launched(turn: Turn) -> Cause:
+def _never_launched(turn: Turn) -> Matter:
     name = turn.participant
     return _unknown(
         "B1",
@@ -141,7 +141,7 @@ def _never_launched(turn: Turn) -> Cause:
     )
 
 
-def _not_managed_here(turn: Turn, seen: datetime | None) -> Cause:
+def _not_managed_here(turn: Turn, seen: datetime | None) -> Matter:
     name = turn.participant
     last = f"last seen {dated(seen)}" if seen else "never seen"
     return _unknown(
@@ -153,7 +153,7 @@ def _not_managed_here(turn: Turn, seen: datetime | None) -> Cause:
     )
 
 
-def _elsewhere(turn: Turn, strangers: tuple[UnmanagedProcess, ...]) -> Cause:
+def _elsewhere(turn: Turn, strangers: tuple[UnmanagedProcess, ...]) -> Matter:
     name = turn.participant
     listed = tuple(f"process {each.pid}: {each.command}" for each in strangers)
     return _unknown(
@@ -166,7 +166,7 @@ def _elsewhere(turn: Turn, strangers: tuple[UnmanagedProcess, ...]) -> Cause:
     )
 
 
-def _waits_wrongly(turn: Turn, waiter: UnmanagedProcess) -> Cause:
+def _waits_wrongly(turn: Turn, waiter: UnmanagedProcess) -> Matter:
     name = turn.participant
     return _unknown(
         "B10",
@@ -178,7 +178,7 @@ def _waits_wrongly(turn: Turn, waiter: UnmanagedProcess) -> Cause:
     )
 
 
-def _abandoned(case: DiagnosisContext, turn: Turn) -> Cause:
+def _abandoned(case: DiagnosisContext, turn: Turn) -> Matter:
     return _unknown(
         "E9",
         turn,
@@ -191,7 +191,7 @@ def _abandoned(case: DiagnosisContext, turn: Turn) -> Cause:
 # two who claim to be one
 
 
-def _duplicate(case: DiagnosisContext, name: str) -> Cause | None:
+def _duplicate(case: DiagnosisContext, name: str) -> Matter | None:
     loop = case.loop(name)
     strangers = case.strangers_of(name)
     ours = loop is not None and (loop.alive or loop.program_alive)
@@ -201,15 +201,14 @@ def _duplicate(case: DiagnosisContext, name: str) -> Cause | None:
     if ours and loop is not None:
         listed.append(f"process {loop.pid}: acp's own loop, since {dated(loop.started)}")
     pids = ",".join(str(each.pid) for each in strangers)
-    return Cause(
+    return Matter(
         "B13",
         f"two processes act for {name} at once",
-        advice="end one of them: both would take the same turn",
+        instruction="end one of them: both would take the same turn",
         evidence=tuple(listed),
         certain=True,
-        remedy=DUPLICATE,
-        given=(("participant", name),),
-        participant=name,
+        verdicts=verdicts(DUPLICATE, (("participant", name),)),
+        about=About(participant=name),
         since=min(
             (datetime.fromtimestamp(each.created, case.clock.now.tzinfo) for each in strangers),
             default=None,
@@ -222,7 +221,7 @@ _log = logging.getLogger(__name__)
 _CODE = re.compile(r"([A-Z]+)(\d*)")
 
 
-def diagnose(collaboration: Collaboration, case: DiagnosisContext) -> tuple[Cause, ...]:
+def diagnose(collaboration: Collaboration, case: DiagnosisContext) -> tuple[Matter, ...]:
     """Every cause, the one that counts most first.
 
     What wants a human goes before what may pass by itself, and of that the damage over which acp
@@ -250,55 +249,55 @@ def diagnose(collaboration: Collaboration, case: DiagnosisContext) -> tuple[Caus
     return tuple(_in_order([_within(case.snapshot, cause) for cause in found], damage))
 
 
-def _within(snapshot: Snapshot, cause: Cause) -> Cause:
+def _within(snapshot: Snapshot, cause: Matter) -> Matter:
     """The cause without the acts that an obstacle refuses: nobody is sent to do them."""
     obstacles = snapshot.obstacles
-    names = [name for name in (cause.remedy, *cause.others) if name]
-    refused = {name for name in names if guard.blocking(obstacles, name)} - NAMES
-    if not refused:
+    left = tuple(
+        each
+        for each in cause.verdicts
+        if each.act in NAMES or not guard.blocking(obstacles, each.act)
+    )
+    if left == cause.verdicts:
         return cause
-    others = tuple(name for name in cause.others if name not in refused)
-    if cause.remedy not in refused:
-        return replace(cause, others=others)
-    if cause.advice:
-        first, then = (_continued(each, snapshot) for each in (obstacles[0].cure, cause.advice))
-        advice = f"first {first}; then {then}"
-    else:
-        advice = ""
-    return replace(cause, remedy=None, given=(), others=others, advice=advice)
+    instruction = cause.instruction
+    if instruction and cause.remedy and cause.verdicts[0] not in left:
+        first, then = (_continued(each, snapshot) for each in (obstacles[0].cure, instruction))
+        instruction = f"first {first}; then {then}"
+    return cause._replace(verdicts=left, instruction=instruction)
 
 
-def _of_obstacles(snapshot: Snapshot, found: Iterable[Cause]) -> list[Cause]:
+def _of_obstacles(snapshot: Snapshot, found: Iterable[Matter]) -> list[Matter]:
     """A cause for each obstacle that no other cause tells in more detail."""
     known = {cause.key for cause in found}
     made = map(guard.cause, snapshot.obstacles)
     return [cause for cause in made if cause.key not in known]
 
 
-def _in_order(causes: Sequence[Cause], damage: Set[str]) -> list[Cause]:
-    def place(cause: Cause) -> tuple[bool, bool, tuple[str, int]]:
+def _in_order(causes: Sequence[Matter], damage: Set[str]) -> list[Matter]:
+    def place(cause: Matter) -> tuple[bool, bool, tuple[str, int]]:
         return (not cause.wanted, cause.key not in damage, _rank(cause))
 
-    def place_of_reason(cause: Cause) -> tuple[bool, bool, tuple[str, int], bool]:
+    def place_of_reason(cause: Matter) -> tuple[bool, bool, tuple[str, int], bool]:
         if not cause.root:
             return (*place(cause), True)
         follow = (
             place(each)
             for each in causes
-            if cause.participant in (None, each.participant) and not each.code.startswith("A")
+            if cause.about.participant in (None, each.about.participant)
+            and not each.code.startswith("A")
         )
         return (*min(follow, default=place(cause)), False)
 
     return sorted(causes, key=place_of_reason)
 
 
-def _rank(cause: Cause) -> tuple[str, int]:
+def _rank(cause: Matter) -> tuple[str, int]:
     match = _CODE.fullmatch(cause.code)
     return (match[1], int(match[2] or 0)) if match else (cause.code, 0)
 
 
 def with_causes(
-    snapshot: Snapshot, causes: tuple[Cause, ...], recheck: datetime | None
+    snapshot: Snapshot, causes: tuple[Matter, ...], recheck: datetime | None
 ) -> Snapshot:
     """The Snapshot with its causes, and with the needs and the headline that follow from them."""
     times = [at for at in (snapshot.recheck_at, recheck) if at is not None]
@@ -315,16 +314,16 @@ def with_causes(
     )
 
 
-def _needs(snapshot: Snapshot, causes: Iterable[Cause]) -> tuple[Need, ...]:
+def _needs(snapshot: Snapshot, causes: Iterable[Matter]) -> tuple[Need, ...]:
     """Causes that want a human, and what the protocol itself wants one for; each thing once."""
     wanted = {
         cause.key: Need(
             key=cause.key,
             code=cause.code,
-            text=cause.headline,
-            participant=cause.participant,
+            text=cause.sentence,
+            participant=cause.about.participant,
             since=cause.since,
-            action=cause.remedy,
+            action=cause.remedy or None,
             given=cause.given,
         )
         for cause in causes
@@ -334,15 +333,15 @@ def _needs(snapshot: Snapshot, causes: Iterable[Cause]) -> tuple[Need, ...]:
     return (*wanted.values(), *(need for need in snapshot.needs if need.key not in explained))
 
 
-def _headline(snapshot: Snapshot, cause: Cause) -> str:
+def _headline(snapshot: Snapshot, cause: Matter) -> str:
     """How it stands, why it does not go on, and what to do."""
     said = snapshot.headline
-    if not is_said(cause.headline, said):
-        why = _continued(cause.headline, snapshot)
+    if not is_said(cause.sentence, said):
+        why = _continued(cause.sentence, snapshot)
         said = f"{said.removesuffix('.')} — {why}" if said else why
     parts = [_sentence(said)]
-    if cause.advice and cause.wanted:
-        parts.append(f"What to do: {_continued(cause.advice, snapshot)}.")
+    if cause.instruction and cause.wanted:
+        parts.append(f"What to do: {_continued(cause.instruction, snapshot)}.")
     return " ".join(parts)
 
 

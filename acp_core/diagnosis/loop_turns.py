@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -32,9 +31,10 @@ from acp_core.loops.acts.names import (
     STOP_LOOP,
     STOP_PROGRAM,
 )
-from acp_core.model import Cause, Status, Turn
+from acp_core.model import Matter, Status, Turn
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated, moment
+from acp_core.model.matter import OWNER, TIME, About, Move, verdicts
 from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, latest, safe_id
@@ -319,7 +319,7 @@ _LINGER = 90.0  # seconds after a program's last record in which its loop ends i
 _ASKED = 30.0  # seconds of silence after which a question counts as one that waits for an answer
 
 
-def running(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Iterator[Cause]:
+def running(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Iterator[Matter]:
     """Why the program of a participant who is waited for gets nowhere; nothing where it does."""
     for test in (_lingers, _asks, _reads, _retries, _starts, _is_silent, _chatters):
         cause = test(case, turn, loop, run)
@@ -328,7 +328,7 @@ def running(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> 
             return
 
 
-def lingering(case: DiagnosisContext, loop: RunnerState) -> Cause | None:
+def lingering(case: DiagnosisContext, loop: RunnerState) -> Matter | None:
     """A program that has said its last word and stays, whoever's turn it is."""
     run = loop.run
     if run is None or not loop.program_alive or not loop.alive:
@@ -337,29 +337,41 @@ def lingering(case: DiagnosisContext, loop: RunnerState) -> Cause | None:
 
 
 def _cause(
-    code: str, turn: Turn | None, loop: RunnerState, run: Run, headline: str, **more: object
-) -> Cause:
+    code: str,
+    turn: Turn | None,
+    loop: RunnerState,
+    run: Run,
+    sentence: str,
+    *,
+    instruction: str,
+    remedy: str,
+    others: tuple[str, ...] = (),
+    evidence: tuple[str, ...] = (),
+    certain: bool = False,
+    move: Move = OWNER,
+) -> Matter:
     name = loop.shown.participant
-    evidence = more.pop("evidence", ())
-    assert isinstance(evidence, tuple)
     known = (
         f"{program_label(loop)}, process {run.process.pid}, running since {dated(run.started)}",
         f"last output: {dated(run.last_output)}" if run.last_output else "no output so far",
     )
-    fields: dict[str, object] = {
-        "certain": False,
-        "participant": name,
-        "since": turn.since if turn else run.started,
-        "key": f"{code}:{name}:{turn.since_event if turn else ''}:{run.number}",
-        "given": (("participant", name),),
-        "evidence": (*evidence, *known, *last_lines(run), log_place(loop)),
-    }
-    return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
+    return Matter(
+        code,
+        sentence,
+        instruction,
+        move,
+        evidence=(*evidence, *known, *last_lines(run), log_place(loop)),
+        certain=certain,
+        verdicts=verdicts(remedy, (("participant", name),), others),
+        about=About(participant=name),
+        since=turn.since if turn else run.started,
+        key=f"{code}:{name}:{turn.since_event if turn else ''}:{run.number}",
+    )
 
 
 def _lingers(
     case: DiagnosisContext, turn: Turn | None, loop: RunnerState, run: Run
-) -> Cause | None:
+) -> Matter | None:
     if run.finished is None or not case.clock.over(run.finished, case.patience.scaled(_LINGER)):
         return None
     return _cause(
@@ -368,14 +380,14 @@ def _lingers(
         loop,
         run,
         f"{loop.shown.participant}'s agent finished its work but did not exit",
-        advice="end the process: nothing is lost",
-        certain=True,
+        instruction="end the process: nothing is lost",
         remedy=STOP_PROGRAM,
+        certain=True,
         evidence=(f"reported completion: {dated(run.finished)}",),
     )
 
 
-def _asks(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _asks(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Matter | None:
     line = first_match(PROMPT, run.lines[-2:])
     if not line or not case.clock.over(run.last_output, case.patience.scaled(_ASKED)):
         return None
@@ -385,14 +397,14 @@ def _asks(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Ca
         loop,
         run,
         f"{turn.participant}'s agent appears to be waiting for interactive input",
-        advice="reassign to an agent that asks nothing, or start it with other flags",
+        instruction="reassign to an agent that asks nothing, or start it with other flags",
         remedy=HAND_OVER,
         others=(RELAUNCH,),
         evidence=(f"prompt: {line}",),
     )
 
 
-def _reads(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _reads(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Matter | None:
     line = first_match(STDIN, run.lines[-1:])
     if not line or not case.clock.over(run.last_output, case.patience.scaled(_ASKED)):
         return None
@@ -402,13 +414,13 @@ def _reads(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> C
         loop,
         run,
         f"{turn.participant}'s agent appears to be waiting for standard input",
-        advice="restart it with standard input closed",
+        instruction="restart it with standard input closed",
         remedy=RELAUNCH,
         evidence=(f"output: {line}",),
     )
 
 
-def _retries(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _retries(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Matter | None:
     """It cannot reach its model service and keeps trying."""
     last = first_match(RETRY, run.lines[-1:])
     if run.retrying_until is None and not (run.retry_reason and last):
@@ -426,12 +438,12 @@ def _retries(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) ->
         loop,
         run,
         f"{turn.participant}'s agent cannot use its model service and keeps retrying: {reason}",
-        advice="wait, or reassign to another agent",
-        certain=run.retries > 0,
-        wanted=wanted,
+        instruction="wait, or reassign to another agent",
         remedy=HAND_OVER,
         others=(STOP_PROGRAM,),
+        certain=run.retries > 0,
         evidence=(f"retry count: {run.retries}{until}",),
+        move=OWNER if wanted else TIME,
     )
 
 
@@ -442,7 +454,7 @@ def _pause(run: Run) -> float:
     return (run.retrying_until - (run.last_output or run.started)).total_seconds()
 
 
-def _starts(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _starts(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Matter | None:
     """It was started and has said nothing at all, although its kind of program does."""
     known = presets.bundled().get(loop.shown.program)
     if run.first_output is not None or known is None or known.stream == "text":
@@ -455,14 +467,14 @@ def _starts(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> 
         loop,
         run,
         f"{turn.participant}'s agent has produced no output since it started",
-        advice="restart it, or reassign to another agent",
+        instruction="restart it, or reassign to another agent",
         remedy=RELAUNCH,
         others=(HAND_OVER,),
         evidence=("this agent normally prints output as soon as it starts",),
     )
 
 
-def _is_silent(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _is_silent(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Matter | None:
     """Nothing came from it for long, and no tool is at work."""
     quiet_since = max(filter(None, (_progress(case, turn, run), run.last_output)))
     if not case.stalled(turn.participant, quiet_since):
@@ -477,14 +489,14 @@ def _is_silent(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) 
         loop,
         run,
         f"{turn.participant}'s agent is running but produces no output",
-        advice="look at its last output; restart it, or reassign to another agent",
+        instruction="look at its last output; restart it, or reassign to another agent",
         remedy=RELAUNCH,
         others=(NUDGE, HAND_OVER),
         evidence=(f"no event, document change or output since {dated(quiet_since)}", *doing),
     )
 
 
-def _chatters(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+def _chatters(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -> Matter | None:
     """It keeps talking, and nothing comes of it."""
     since = _progress(case, turn, run)
     if not case.stalled(turn.participant, since, times=case.patience.cap):
@@ -495,7 +507,7 @@ def _chatters(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) -
         loop,
         run,
         f"{turn.participant}'s agent is producing output but no event or document",
-        advice="check its last output; restart it with a message",
+        instruction="check its last output; restart it with a message",
         remedy=RELAUNCH,
         others=(NUDGE, HAND_OVER),
         evidence=(f"no event or document change since {dated(since)}",),
@@ -524,12 +536,12 @@ _MINUTE = 60.0
 _TROUBLED = 86_400.0  # seconds of trouble with its model service after which a person should know
 
 
-def of_turn(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
+def of_turn(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Matter]:
     """Why the loop of a participant that is waited for gets nowhere; nothing where it does."""
     yield from _living(case, turn, loop) if loop.alive else _dead(case, turn, loop)
 
 
-def of_others(case: DiagnosisContext, waited: set[str]) -> Iterator[Cause]:
+def of_others(case: DiagnosisContext, waited: set[str]) -> Iterator[Matter]:
     """What is wrong with loops whoever's turn it is: programs that stay, budgets that run out.
 
     Args:
@@ -547,7 +559,7 @@ def of_others(case: DiagnosisContext, waited: set[str]) -> Iterator[Cause]:
 # a loop that lives
 
 
-def _living(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
+def _living(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Matter]:
     run, phase = loop.run, loop.phase
     if phase is Phase.GAVE_UP and loop.shown.capped:
         yield over_budget(turn, loop)
@@ -565,7 +577,7 @@ def _living(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[C
         yield _does_not_notice(turn, loop)
 
 
-def _missed(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Cause:
+def _missed(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Matter:
     """The program ended without the turn's event; the loop pauses, gave up, or is no more."""
     name, run, shown = turn.participant, loop.run, loop.shown
     found = ending(loop, run) if run else _not_started(loop)
@@ -584,10 +596,11 @@ def _missed(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Cause:
             headline = f"{headline}, which should have been reset at {moment(reset, failed)}"
         headline = f"{headline}; {again} at {moment(shown.retry_at, failed)}"
     advice = found.advice if over or overdue else f"wait for the next attempt, or {found.advice}"
-    return Cause(
+    return Matter(
         found.code,
         headline,
-        advice=advice,
+        instruction=advice,
+        move=OWNER if over or overdue else TIME,
         evidence=tuple(
             dict.fromkeys(
                 (
@@ -600,11 +613,12 @@ def _missed(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Cause:
             )
         ),
         certain=found.certain,
-        wanted=over or overdue,
-        remedy=found.remedy,
-        given=_given(name, found),
-        others=tuple(each for each in (NUDGE, RELAUNCH, HAND_OVER) if each != found.remedy),
-        participant=name,
+        verdicts=verdicts(
+            found.remedy,
+            _given(name, found),
+            tuple(each for each in (NUDGE, RELAUNCH, HAND_OVER) if each != found.remedy),
+        ),
+        about=About(participant=name),
         since=run.ended if run else shown.since,
         key=f"{found.code}:{name}:{turn.since_event}:{found.kind or (run.number if run else 0)}",
     )
@@ -673,7 +687,7 @@ def _not_started(loop: RunnerState) -> Ending:
 
 def _believes_otherwise(
     case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run
-) -> Cause | None:
+) -> Matter | None:
     """A program that waits by itself still waits for somebody else."""
     if loop.shown.mode != "alone" or not run.lines:
         return None
@@ -684,11 +698,11 @@ def _believes_otherwise(
     awaited = {name.strip() for name in said[1].split(",")}
     if turn.participant in awaited:
         return None
-    return Cause(
+    return Matter(
         "B10",
         f"{turn.participant}'s agent still waits for {said[1]}, although it is "
         f"{turn.participant}'s turn",
-        advice="restart it so that it reads the current state",
+        instruction="restart it so that it reads the current state",
         evidence=(
             f"output: {run.lines[-1]}",
             f"log: waiting for {turn.participant} since {dated(turn.since)}",
@@ -696,24 +710,22 @@ def _believes_otherwise(
             log_place(loop),
         ),
         certain=False,
-        remedy=RELAUNCH,
-        given=(("participant", turn.participant),),
-        others=(NUDGE, HAND_OVER),
-        participant=turn.participant,
+        verdicts=verdicts(RELAUNCH, (("participant", turn.participant),), (NUDGE, HAND_OVER)),
+        about=About(participant=turn.participant),
         since=turn.since,
         key=f"B10:{turn.participant}:{turn.since_event}:{run.number}",
     )
 
 
-def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
+def _does_not_notice(turn: Turn, loop: RunnerState) -> Matter:
     name = turn.participant
     note = f": {loop.shown.note}" if loop.shown.note else ""
     silent = parking.silent() if loop.phase is Phase.WAITING else None
     parked = f"run {silent.cure} to resume all idle loops, or " if silent else ""
-    return Cause(
+    return Matter(
         "B10",
         f"{name}'s loop has not noticed that it is {name}'s turn",
-        advice=f"{parked}restart the loop",
+        instruction=f"{parked}restart the loop",
         evidence=(
             *([silent.sentence] if silent else ()),
             f"loop process {loop.pid} is {loop.phase.value}{note}",
@@ -721,10 +733,8 @@ def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
             log_place(loop),
         ),
         certain=False,
-        remedy=RELAUNCH,
-        given=(("participant", name),),
-        others=(NUDGE, HAND_OVER),
-        participant=name,
+        verdicts=verdicts(RELAUNCH, (("participant", name),), (NUDGE, HAND_OVER)),
+        about=About(participant=name),
         since=turn.since,
         key=f"B10:{name}:{turn.since_event}:{loop.pid}",
     )
@@ -733,7 +743,7 @@ def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
 # a loop that is no more
 
 
-def _dead(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
+def _dead(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Matter]:
     shown = loop.shown
     stopped = loop.phase in (Phase.STOPPED, Phase.DONE)
     settle = case.patience.scaled(case.patience.settle)
@@ -748,10 +758,10 @@ def _dead(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Cau
         yield _again(missed, others)
         return
     headline, code, advice = _how_it_ended(turn.participant, loop)
-    yield Cause(
+    yield Matter(
         code,
         headline,
-        advice=advice,
+        instruction=advice,
         evidence=(
             f"loop process {loop.pid}: {'was ' if loop.died else ''}{loop.phase.value} since {dated(shown.since)}"
             + (f": {shown.note}" if shown.note else ""),
@@ -759,10 +769,8 @@ def _dead(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Iterator[Cau
             *last_lines(loop.run),
             log_place(loop),
         ),
-        remedy=RELAUNCH,
-        given=(("participant", turn.participant),),
-        others=(HAND_OVER,),
-        participant=turn.participant,
+        verdicts=verdicts(RELAUNCH, (("participant", turn.participant),), (HAND_OVER,)),
+        about=About(participant=turn.participant),
         since=turn.since if loop.died else latest(turn.since, shown.since),
         key=f"{code}:{turn.participant}:{turn.since_event}:loop {loop.pid}",
     )
@@ -776,11 +784,13 @@ def _had_failed(turn: Turn, loop: RunnerState) -> bool:
     return bool(shown.failure) and shown.turn == turn.since_event
 
 
-def _again(missed: Cause, others: tuple[str, ...]) -> Cause:
+def _again(missed: Matter, others: tuple[str, ...]) -> Matter:
     """The same where the loop has left: it must be started, there is nobody to be told."""
     if missed.remedy != NUDGE:
-        return replace(missed, others=(RELAUNCH, *others))
-    return replace(missed, remedy=RELAUNCH, given=missed.given[:1], others=others)
+        again = verdicts(missed.remedy, missed.given, (RELAUNCH, *others))
+    else:
+        again = verdicts(RELAUNCH, missed.given[:1], others)
+    return missed._replace(verdicts=again)
 
 
 def _how_it_left(loop: RunnerState) -> str:
@@ -817,7 +827,7 @@ def _of_program(loop: RunnerState) -> tuple[str, ...]:
     return run_evidence(run)
 
 
-def of_assignments(case: DiagnosisContext) -> Iterator[Cause]:
+def of_assignments(case: DiagnosisContext) -> Iterator[Matter]:
     """Budgets of agents that no loop runs: those of governed runs, cycles and workspaces."""
     if case.snapshot.status is not Status.ACTIVE:
         return
@@ -825,9 +835,13 @@ def of_assignments(case: DiagnosisContext) -> Iterator[Cause]:
         held = runner.shown.capped and runner.phase is Phase.GAVE_UP
         waits = runner.alive and runner.shown.ended is None
         if held and (waits or not _is_raised(runner, case.clock.now)):
-            yield replace(_over_budget(safe_id(runner.participant), runner, "agent"), others=())
-    for cause in nearly_over(case.loops):
-        yield replace(cause, others=())
+            yield _without_loop(_over_budget(safe_id(runner.participant), runner, "agent"))
+    yield from map(_without_loop, nearly_over(case.loops))
+
+
+def _without_loop(matter: Matter) -> Matter:
+    """The same of an agent that no loop runs: what may help a loop is nothing for it."""
+    return matter._replace(verdicts=matter.verdicts[:1])
 
 
 def _is_raised(runner: RunnerState, now: datetime) -> bool:
@@ -842,32 +856,32 @@ def _is_raised(runner: RunnerState, now: datetime) -> bool:
     return all(amounts.get((use.scope, use.unit), 0.0) > use.spent for use in over)
 
 
-def over_budget(turn: Turn, loop: RunnerState) -> Cause:
+def over_budget(turn: Turn, loop: RunnerState) -> Matter:
     """A budget is used up: the loop starts nothing until a person raises it."""
     return _over_budget(turn.participant, loop, "loop", turn.since_event)
 
 
-def _over_budget(name: str, loop: RunnerState, what: str, since: str | None = "") -> Cause:
+def _over_budget(name: str, loop: RunnerState, what: str, since: str | None = "") -> Matter:
     shown = loop.shown
     told = tuple(use.sentence for use in shown.budget)
     over = next((use.sentence for use in shown.budget if use.is_over), shown.note)
     note = shown.note if loop.phase is Phase.GAVE_UP else over
     ended = not loop.alive and what == "loop"
-    return Cause(
+    return Matter(
         "E8",
         f"{name}'s {what} {'has ended' if ended else 'holds'}: {note}",
-        advice=f"raise the budget{' and restart it' if ended else ''}, or end the work",
+        instruction=f"raise the budget{' and restart it' if ended else ''}, or end the work",
         evidence=(*told, *run_evidence(loop.run), log_place(loop)),
-        remedy=RAISE,
-        given=(("participant", name), ("budget", raised(shown.budget))),
-        others=(HAND_OVER, STOP_LOOP),
-        participant=name,
+        verdicts=verdicts(
+            RAISE, (("participant", name), ("budget", raised(shown.budget))), (HAND_OVER, STOP_LOOP)
+        ),
+        about=About(participant=name),
         since=shown.since,
         key=f"E8:{name}:{since}:{note.partition(':')[0]}",
     )
 
 
-def nearly_over(loops: Iterable[RunnerState]) -> Iterator[Cause]:
+def nearly_over(loops: Iterable[RunnerState]) -> Iterator[Matter]:
     """Budgets from which little is left: raised in time, nothing needs to stop."""
     warned = set()
     for loop in loops:
@@ -881,17 +895,15 @@ def nearly_over(loops: Iterable[RunnerState]) -> Iterator[Cause]:
                 yield _nearly_over(loop, use, about)
 
 
-def _nearly_over(loop: RunnerState, use: Use, about: str) -> Cause:
+def _nearly_over(loop: RunnerState, use: Use, about: str) -> Matter:
     name = loop.shown.participant
-    return Cause(
+    return Matter(
         "E25",
         f"{about}: {use.sentence}" if about else use.sentence,
-        advice="raise the budget, or let acp stop the agent when the budget is used up",
+        instruction="raise the budget, or let acp stop the agent when the budget is used up",
         evidence=(f"{name} continues until 100 %", log_place(loop)),
         certain=True,
-        remedy=RAISE,
-        given=(("participant", name), ("budget", doubled(use))),
-        others=(STOP_LOOP,),
-        participant=name,
+        verdicts=verdicts(RAISE, (("participant", name), ("budget", doubled(use))), (STOP_LOOP,)),
+        about=About(participant=name),
         key=f"E25:{about}:{use.scope}:{use.unit}:{use.amount:g}",
     )

@@ -197,7 +197,7 @@ def seen_in(snapshot: Snapshot) -> Seen:
         "source": snapshot.source.state.value,
         "doubt": snapshot.doubt,
         "waiting": [[turn.participant, turn.what, _iso(turn.since)] for turn in snapshot.turns],
-        "causes": [[cause.code, cause.headline] for cause in snapshot.causes],
+        "causes": [[cause.code, cause.sentence] for cause in snapshot.causes],
     }
     findings = [
         [each.code, each.severity.value, each.message, each.document, each.line, each.event]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from acp_core.model.card import CardDocument as CardDocument
     from acp_core.model.card import CardSection as CardSection
     from acp_core.model.card import CardVerdict as CardVerdict
-    from acp_core.model.snapshot import Cause as Cause
+    from acp_core.model.matter import Matter as Matter
     from acp_core.model.snapshot import Cost as Cost
     from acp_core.model.snapshot import Document as Document
     from acp_core.model.snapshot import DocumentText as DocumentText
@@ -64,8 +64,9 @@ _MODULES = {
     "action_field": "Field Kind",
     "action_spec": "ActionSpec Answer By Intent Moved QuerySpec",
     "card": "Card CardDocument CardSection CardVerdict",
+    "matter": "Matter",
     "snapshot": (
-        "Cause Cost Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
+        "Cost Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
         "Obstacle Panel Participant Phase PhaseState Question Row Runner Severity Snapshot Source "
         "SourceState Status Target Tone Turn Verdict Visit"
     ),

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
+from acp_core.model import Action, DocumentText, Matter, Outcome, Snapshot
 from acp_core.model.past import PastLog, Story, TrackedFile, summed
 from acp_core.model.turn import Brief, TurnState
 
@@ -119,7 +119,7 @@ class Collaboration(ABC):
         """The matters that a human has to decide now, the most urgent first."""
         return ()
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         """Why it does not go on, as far as only the protocol can know; in any order.
 
         Participants' loops are looked at by others: what was found there is in ``case.found``.

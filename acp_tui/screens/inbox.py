@@ -79,8 +79,8 @@ class Entry:
             return Target(document=self.what.document, line=self.what.line)
         key = self.what.key
         cause = next((cause for cause in self.snapshot.causes if cause.key == key), None)
-        if cause is not None and cause.document is not None:
-            return Target(document=cause.document, line=cause.line)
+        if cause is not None and cause.about.document is not None:
+            return Target(document=cause.about.document, line=cause.about.line)
         return Target()
 
 

@@ -28,7 +28,7 @@ from acp_core.loops.acts.names import (
     STOP_LOOP,
 )
 from acp_core.loops.wording import short
-from acp_core.model import Cause, Need, PhaseState, Severity, Snapshot
+from acp_core.model import Matter, Need, PhaseState, Severity, Snapshot
 from acp_core.model.format import bar, count, grouped, zoned
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
@@ -253,7 +253,7 @@ class ParticipantScreen(CollaborationActions):
         self._put("#facts", self._facts())
         if self._rows is not None:
             asked = self._asked()
-            self._rows.show_asked(asked.headline if asked else "")
+            self._rows.show_asked(asked.sentence if asked else "")
         self._draw_session()
         self._draw_bar()
 
@@ -282,7 +282,7 @@ class ParticipantScreen(CollaborationActions):
         if turn is not None:
             lines.append(turn_line(turn, now))
         asked = self._asked()
-        own = (each for each in self._causes() if each.participant == self.participant)
+        own = (each for each in self._causes() if each.about.participant == self.participant)
         cause = asked or next(own, None)
         if cause is not None and snapshot is not None:
             lines.append(cause_line(cause, snapshot))
@@ -294,17 +294,17 @@ class ParticipantScreen(CollaborationActions):
             lines.append(line("no loop on this machine", MUTED))
         return Content("\n").join(lines)
 
-    def _causes(self) -> tuple[Cause, ...]:
+    def _causes(self) -> tuple[Matter, ...]:
         snapshot = self.in_hand()
         return snapshot.causes if snapshot else ()
 
-    def _asked(self) -> Cause | None:
+    def _asked(self) -> Matter | None:
         """What its agent asks, and waits for the answer."""
         return next(
             (
                 each
                 for each in self._causes()
-                if each.participant == self.participant and each.remedy == ANSWER_PERMISSION
+                if each.about.participant == self.participant and each.remedy == ANSWER_PERMISSION
             ),
             None,
         )

@@ -192,11 +192,11 @@ def _alert(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str])
     if need is not None:
         return _need(need, data, cells, keys, called)
     passing = next((cause for cause in snapshot.causes if not cause.wanted), None)
-    if passing is None or snapshot.needs or is_said(passing.headline, _sentence(data)):
+    if passing is None or snapshot.needs or is_said(passing.sentence, _sentence(data)):
         return ()
     since = f" · {age(passing.since, data.now)}" if passing.since else ""
     hint = f" · {keys.why}: why" if not data.past else ""
-    words = safe_line(sentence_case(passing.headline, names_in(snapshot)))
+    words = safe_line(sentence_case(passing.sentence, names_in(snapshot)))
     said = join(("… ", "$text-warning"), (words, "$text-warning"))
     return (_Row(join(said, (since, MUTED), (hint, "$text-accent"))),)
 

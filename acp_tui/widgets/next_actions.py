@@ -12,7 +12,7 @@ from datetime import datetime
 from textual.reactive import var
 
 from acp_core.cli.signs import NEED
-from acp_core.model import Cause, Gate, Need, NextAction, Notice, Snapshot, Status, Target, Turn
+from acp_core.model import Gate, Matter, Need, NextAction, Notice, Snapshot, Status, Target, Turn
 from acp_core.model.format import age, exact, grouped, names_in, need_case, sentence_case
 from acp_tui.text import width
 from acp_tui.widgets.headline import DOUBT, need_key, notice_key
@@ -229,7 +229,7 @@ NO_CAUSES = "No problem found."
 
 
 def cause_items(
-    causes: Sequence[Cause],
+    causes: Sequence[Matter],
     now: datetime,
     utc: bool,
     labels: Mapping[str, str] | None = None,
@@ -255,32 +255,34 @@ def cause_items(
     return rows
 
 
-def remedies(cause: Cause) -> tuple[tuple[str, Target], ...]:
+def remedies(cause: Matter) -> tuple[tuple[str, Target], ...]:
     """The names of the actions that may mend a cause, the best first, and how to run each."""
-    names = [cause.remedy, *cause.others] if cause.remedy else [*cause.others]
-    given = {cause.remedy: cause.given}
+    ways = {each.act: each for each in reversed(cause.verdicts)}
     return tuple(
-        (name, Target(action=name, given=given.get(name, ())))
-        for name in dict.fromkeys(names)
-        if name
+        (name, Target(action=name, given=ways[name].given if ways[name].ends else ()))
+        for name in dict.fromkeys(each.act for each in cause.verdicts)
     )
 
 
-def _items(cause: Cause, now: datetime, utc: bool, names: Collection[str]) -> list[Item]:
+def _items(cause: Matter, now: datetime, utc: bool, names: Collection[str]) -> list[Item]:
     colour = "error" if cause.wanted else "warning"
     known = "certain" if cause.certain else "inferred"
     since = f" · {age(cause.since, now)}" if cause.since else ""
-    where = cause.document is not None or cause.event is not None
-    headline, advice = (sentence_case(each, names) for each in (cause.headline, cause.advice))
+    where = cause.about.document is not None or cause.about.event is not None
+    headline, advice = (sentence_case(each, names) for each in (cause.sentence, cause.instruction))
     details = [(f"since {exact(cause.since, utc)}", "muted")] if cause.since else []
     if where:
-        place = f"{cause.document}:{cause.line}" if cause.line else cause.document
-        details.append((f"enter: {place or f'event {cause.event}'}", "primary"))
+        place = (
+            f"{cause.about.document}:{cause.about.line}"
+            if cause.about.line
+            else cause.about.document
+        )
+        details.append((f"enter: {place or f'event {cause.about.event}'}", "primary"))
     target = Target()
-    if cause.document is not None:
-        target = Target(document=cause.document, line=cause.line)
-    elif cause.event is not None:
-        target = Target(event=cause.event)
+    if cause.about.document is not None:
+        target = Target(document=cause.about.document, line=cause.about.line)
+    elif cause.about.event is not None:
+        target = Target(event=cause.about.event)
     rows = [
         Item(
             (
@@ -291,7 +293,7 @@ def _items(cause: Cause, now: datetime, utc: bool, names: Collection[str]) -> li
             ),
             tuple(details),
             target,
-            key=f"cause {cause.key or cause.headline}",
+            key=f"cause {cause.key or cause.sentence}",
         )
     ]
     rows += [
@@ -302,7 +304,7 @@ def _items(cause: Cause, now: datetime, utc: bool, names: Collection[str]) -> li
     return rows
 
 
-def _remedies(cause: Cause, labels: Mapping[str, str] | None, fix_key: str) -> list[Item]:
+def _remedies(cause: Matter, labels: Mapping[str, str] | None, fix_key: str) -> list[Item]:
     """A row for each remedy: what it is called, and the keys that do it."""
     rows: list[Item] = []
     for rank, (name, goes) in enumerate(remedies(cause)):
@@ -314,7 +316,7 @@ def _remedies(cause: Cause, labels: Mapping[str, str] | None, fix_key: str) -> l
             Item(
                 (("  ▸ ", "accent"), (label, "accent"), (f"  {hint}", "muted")),
                 target=goes,
-                key=f"remedy {cause.key or cause.headline} {name}",
+                key=f"remedy {cause.key or cause.sentence} {name}",
             )
         )
     return rows

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from acp_core.cli.signs import NEED
 from acp_core.loops import wording
-from acp_core.model import Cause, NextAction, Participant, Snapshot, Target, Turn
+from acp_core.model import Matter, NextAction, Participant, Snapshot, Target, Turn
 from acp_core.model.format import age, count, exact, names_in, sentence_case, zoned
 from acp_core.protocols.kit.diagnosis import safe_id as shown_id
 from acp_tui.text import MUTED, Part, fit, join, line, safe_line, width
@@ -175,9 +175,9 @@ def turn_line(turn: Turn, now: datetime) -> Content:
     )
 
 
-def cause_line(cause: Cause, snapshot: Snapshot) -> Content:
+def cause_line(cause: Matter, snapshot: Snapshot) -> Content:
     """What is wrong with it, or what it asks."""
-    headline = sentence_case(cause.headline, names_in(snapshot))
+    headline = sentence_case(cause.sentence, names_in(snapshot))
     words = f"{NEED} {headline} ({'certain' if cause.certain else 'inferred'})"
     return line(words, "$text-error")
 

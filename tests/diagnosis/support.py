@@ -9,7 +9,7 @@ from typing import Any
 from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import engine
-from acp_core.model import Cause, Document, Event, Participant, Snapshot, Status, Tone, Turn
+from acp_core.model import Document, Event, Matter, Participant, Snapshot, Status, Tone, Turn
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
@@ -127,12 +127,12 @@ def case(
     return DiagnosisContext(snapshot_ or snapshot(), Clock(at), tuple(loops), **more)
 
 
-def causes(*loops: RunnerState, at: datetime, **more: Any) -> list[Cause]:
+def causes(*loops: RunnerState, at: datetime, **more: Any) -> list[Matter]:
     """What is found at a moment."""
     return list(engine.causes_of_turns(case(*loops, at=at, **more)))
 
 
-def cause(*loops: RunnerState, at: datetime, **more: Any) -> Cause:
+def cause(*loops: RunnerState, at: datetime, **more: Any) -> Matter:
     """The only thing that is found at a moment."""
     found = causes(*loops, at=at, **more)
     assert len(found) == 1, found

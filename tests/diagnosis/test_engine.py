@@ -11,7 +11,8 @@ import pytest
 from acp_core.agents.state import Phase
 from acp_core.diagnosis import engine
 from acp_core.diagnosis.engine import Diagnosis, diagnose, with_causes
-from acp_core.model import Cause, DocumentText, Need, Snapshot, Status
+from acp_core.model import DocumentText, Matter, Need, Snapshot, Status
+from acp_core.model.matter import TIME, About, verdicts
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, Patience
 from tests.diagnosis.support import after, case, ended, loop, run, snapshot
@@ -22,10 +23,10 @@ class Talk(Collaboration):
 
     protocol, key, has_turns = "talk", "/work/cache", True
 
-    def __init__(self, *own: Cause, fails: bool = False) -> None:
+    def __init__(self, *own: Matter, fails: bool = False) -> None:
         self.own, self.fails, self.asked = own, fails, 0
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         self.asked += 1
         if self.fails:
             raise ValueError("a fault")
@@ -41,16 +42,16 @@ class Talk(Collaboration):
         raise KeyError(document)
 
 
-def codes(causes: Sequence[Cause]) -> list[str]:
+def codes(causes: Sequence[Matter]) -> list[str]:
     return [each.code for each in causes]
 
 
 def test_what_wants_a_human_goes_first_then_the_order_of_the_codes() -> None:
     own = (
-        Cause("E1", "blocked"),
-        Cause("D5", "a gate"),
-        Cause("A4", "lagging"),
-        Cause("A1", "half a line", wanted=False),
+        Matter("E1", "blocked"),
+        Matter("D5", "a gate"),
+        Matter("A4", "lagging"),
+        Matter("A1", "half a line", move=TIME),
     )
     stopped = loop(Phase.STOPPED, alive=False)
     found = diagnose(Talk(*own), case(stopped, at=after(2)))
@@ -58,15 +59,20 @@ def test_what_wants_a_human_goes_first_then_the_order_of_the_codes() -> None:
 
 
 def test_codes_are_counted_not_spelled() -> None:
-    own = (Cause("B10", "x"), Cause("B2", "y"), Cause("ZZ", "z"))
+    own = (Matter("B10", "x"), Matter("B2", "y"), Matter("ZZ", "z"))
     assert codes(diagnose(Talk(*own), case(at=after(1)))) == ["B2", "B10", "ZZ"]
 
 
 def test_the_reason_goes_before_what_follows_from_it() -> None:
     gave_up = loop(Phase.GAVE_UP, ended(refusals=("error: gates must be checked first",)))
-    gate = Cause("D5", "a gate is not checked", participant="reader", root=True)
+    gate = Matter(
+        "D5",
+        "a gate is not checked",
+        about=About(participant="reader"),
+        root=True,
+    )
     assert codes(diagnose(Talk(gate), case(gave_up, at=after(2)))) == ["D5", "B3"]
-    torn = Cause("A1", "half a line", participant="reader")
+    torn = Matter("A1", "half a line", about=About(participant="reader"))
     assert codes(diagnose(Talk(gate, torn), case(gave_up, at=after(2)))) == ["A1", "D5", "B3"]
 
 
@@ -77,8 +83,8 @@ def test_a_fault_in_a_protocol_s_causes_hides_no_other() -> None:
 
 def test_a_protocol_knows_what_was_found_in_the_loops() -> None:
     class Curious(Talk):
-        def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
-            return [Cause("D1", "late")] if case.caused("reader") else []
+        def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
+            return [Matter("D1", "late")] if case.caused("reader") else []
 
     stopped = loop(Phase.STOPPED, alive=False)
     assert codes(diagnose(Curious(), case(stopped, at=after(2)))) == ["B2", "D1"]
@@ -103,9 +109,14 @@ def test_needs_are_the_wanted_causes_and_each_thing_is_one_need() -> None:
         )
     )
     causes = (
-        Cause("A4", "it lags", key="lagging:4", remedy="repair"),
-        Cause("A1", "torn", key="A1:4", explains=("lagging:4",)),
-        Cause("B5", "it tries again", key="B5", wanted=False),
+        Matter(
+            "A4",
+            "it lags",
+            verdicts=verdicts("repair"),
+            key="lagging:4",
+        ),
+        Matter("A1", "torn", key="A1:4", explains=("lagging:4",)),
+        Matter("B5", "it tries again", move=TIME, key="B5"),
     )
     told = with_causes(seen, causes, None)
     assert [each.key for each in told.needs] == ["lagging:4", "A1:4", "turn:ann:4"]
@@ -115,7 +126,11 @@ def test_needs_are_the_wanted_causes_and_each_thing_is_one_need() -> None:
 
 def test_a_blocked_one_is_not_said_twice() -> None:
     seen = snapshot(status=Status.BLOCKED, headline="blocked in reviewing by reader: no budget")
-    why = Cause("E1", "blocked in reviewing by reader: no budget", advice="continue")
+    why = Matter(
+        "E1",
+        "blocked in reviewing by reader: no budget",
+        instruction="continue",
+    )
     assert with_causes(seen, (why,), None).headline == (
         "blocked in reviewing by reader: no budget. What to do: continue."
     )

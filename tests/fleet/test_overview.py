@@ -17,7 +17,7 @@ from acp_core.model import (
     Status,
     Turn,
 )
-from acp_core.model.snapshot import Cause
+from acp_core.model.snapshot import Matter
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 
@@ -198,7 +198,7 @@ def test_it_is_found_by_words_in_any_order() -> None:
 
 def test_whose_need_it_is_is_known_and_what_the_whole_explains_is_not_said_twice() -> None:
     mine, theirs, same = need("mine"), need("theirs"), need("same")
-    cause = Cause("A3", "the part is broken", explains=(same.key,))
+    cause = Matter("A3", "the part is broken", explains=(same.key,))
     whole = snapshot("whole", parts=("/runs/part",), needs=(mine,), causes=(cause,))
     part = snapshot("part", needs=(same, theirs))
     first, second = overview.arrange((whole, part), see)

@@ -17,7 +17,7 @@ from acp_core.diagnosis import actions
 from acp_core.fleet import Fleet
 from acp_core.loops import launch, wording
 from acp_core.loops.acts.names import LOGIN, NUDGE, RELAUNCH
-from acp_core.model import Cause, OutcomeState, Snapshot
+from acp_core.model import Matter, OutcomeState, Snapshot
 from acp_core.protocols.contract import Collaboration
 from tests.agents.support import ROOT, script, wait_for
 from tests.cli.support import Acp
@@ -44,7 +44,7 @@ def claude(folder: Path, how: str) -> Preset:
     return replace(preset, env={"BEHAVIOUR_claude": behave(folder, how).partition("=")[2]})
 
 
-def look(folder: Path) -> tuple[Snapshot, Cause]:
+def look(folder: Path) -> tuple[Snapshot, Matter]:
     """The collaboration, and the only thing that is the matter with it."""
     (snapshot,) = Fleet([folder], discover=False).read()
     (cause,) = snapshot.causes

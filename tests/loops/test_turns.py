@@ -15,7 +15,7 @@ from acp_core.agents import presets, registry
 from acp_core.agents.state import Phase
 from acp_core.fleet import Fleet
 from acp_core.loops.launch import Restart
-from acp_core.model import Cause
+from acp_core.model import Matter
 from acp_core.model.turn import Mode
 from tests.agents.support import wait_for
 from tests.cli.support import Acp
@@ -200,7 +200,7 @@ def test_a_limit_is_waited_for_until_a_person_says_otherwise(tmp_path: Path) -> 
     assert not state(folder, "reader").alive
 
 
-def causes_of(folder: Path) -> tuple[Cause, ...]:
+def causes_of(folder: Path) -> tuple[Matter, ...]:
     (snapshot,) = Fleet([folder], discover=False).read()
     return snapshot.causes
 

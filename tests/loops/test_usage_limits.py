@@ -17,7 +17,7 @@ from acp_core.cli.loops import facts, sentence
 from acp_core.fleet import Fleet
 from acp_core.loops import launch
 from acp_core.loops.interrupted import interrupted
-from acp_core.model import Cause
+from acp_core.model import Matter
 from acp_core.model.format import moment
 from tests.agents.support import wait_for
 from tests.cli.support import Acp
@@ -86,7 +86,7 @@ def halted(world: World, folder: Path, at: datetime) -> RunnerState:
     return wait_for_phase(folder, "server", Phase.PAUSING)
 
 
-def cause(folder: Path) -> Cause:
+def cause(folder: Path) -> Matter:
     (snapshot,) = Fleet([folder], discover=False).read()
     (found,) = snapshot.causes
     return found

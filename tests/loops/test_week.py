@@ -19,7 +19,7 @@ from acp_core.fleet import Fleet
 from acp_core.loops import launch
 from acp_core.loops.acts.names import LOGIN
 from acp_core.loops.interrupted import interrupted
-from acp_core.model import Cause
+from acp_core.model import Matter
 from tests.agents.live.support import left_of, words
 from tests.agents.live_agent import MODES
 from tests.agents.support import ROOT, wait_for
@@ -62,7 +62,7 @@ def claude(folder: Path, world: World, who: str) -> Preset:
     return as_command(presets.bundled()["claude"], str(path))
 
 
-def wanted(folder: Path) -> list[Cause]:
+def wanted(folder: Path) -> list[Matter]:
     """What a person is asked for; the files, too, bear the real time."""
     (snapshot,) = Fleet([folder], discover=False).read()
     return [each for each in snapshot.causes if each.wanted]

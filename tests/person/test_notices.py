@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from acp_core.model import Cause, Need, Snapshot, Status
+from acp_core.model import Matter, Need, Snapshot, Status
 from acp_core.person import notices
 from acp_core.person.notices import Message, News, is_quiet
 from acp_core.person.settings import SettingsError, load
@@ -48,7 +48,7 @@ def test_what_is_there_at_the_start_is_no_news_and_each_need_is_told_once() -> N
 def test_the_kind_says_whether_it_is_stuck_blocked_or_over() -> None:
     news, snapshot = News(), make_snapshot()
     seen(news, snapshot)
-    cause = Cause("B7", NEED.text, key=NEED.key)
+    cause = Matter("B7", NEED.text, key=NEED.key)
     (stuck,) = seen(news, replace(snapshot, causes=(cause,)), NEED)
     assert stuck.kind == "stuck"
     assert stuck.title == "acp: checkout-redesign needs you"

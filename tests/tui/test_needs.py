@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.diagnosis.actions import NextStep
 from acp_core.loops.wording import is_idle
-from acp_core.model import Cause, Need, Outcome, OutcomeState, Participant, Runner, Status
+from acp_core.model import Matter, Need, Outcome, OutcomeState, Participant, Runner, Status
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
@@ -83,8 +83,12 @@ async def test_a_need_stands_on_top_or_in_the_list_but_not_in_both(tmp_path: Pat
 async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_go_without_an_action(
     tmp_path: Path,
 ) -> None:
-    by_hand = Cause(
-        "W1", "the agent is stopped", "start it: acp agent", ("open: task 1",), key="stuck:1"
+    by_hand = Matter(
+        "W1",
+        "the agent is stopped",
+        instruction="start it: acp agent",
+        evidence=("open: task 1",),
+        key="stuck:1",
     )
     stopped = Need(by_hand.key, "W1", by_hand.headline, None, NOW - timedelta(minutes=9))
     asks = Need("asks:2", "ASKS", "Which store?", "server", NOW, "answer_it")

@@ -12,7 +12,8 @@ from textual.widgets import Static
 
 from acp_core.agents.live.updates import CLIENT
 from acp_core.loops.acts.names import ANSWER_PERMISSION
-from acp_core.model import Cause
+from acp_core.model import Matter
+from acp_core.model.matter import About, Verdict
 from acp_tui.app import AcpApp
 from acp_tui.widgets.lines import text_of
 from tests.agents.live.test_feed import Writer
@@ -122,7 +123,7 @@ async def test_what_an_agent_asks_stands_once_on_the_screen(
     run = replace(loop.shown.run, tool=f"execute: {command}")
     fleet.running[KEY] = (replace(loop, shown=replace(loop.shown, run=run)),)
     snapshot = fleet.snapshots[KEY]
-    asks = Cause("B17", f"reader's agent asks to run: {command}", remedy=ANSWER_PERMISSION, participant="reader", root=True)  # fmt: skip
+    asks = Matter("B17", f"reader's agent asks to run: {command}", verdicts=(Verdict(ANSWER_PERMISSION),), about=About(participant="reader"), root=True,)  # fmt: skip
     fleet.snapshots[KEY] = replace(snapshot, causes=(asks, *snapshot.causes))
     async with app.run_test(size=size) as pilot:
         await open_session(pilot)

@@ -13,27 +13,30 @@ from pydantic import BaseModel
 from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.fleet import Batch
-from acp_core.model import Action, Cause, Need, Outcome, OutcomeState, Preview
+from acp_core.model import Action, Matter, Need, Outcome, OutcomeState, Preview
+from acp_core.model.matter import TIME, About, verdicts
 from acp_tui.widgets import people
 from acp_tui.widgets.lines import text_of
 from tests.tui.screen import Source, change, make_app, open_screen, seen, settle
 from tests.tui.stage import is_open, shows, until
 from tests.tui.support import HARMFUL, KEY, NOW, make_snapshot
 
-ENDED = Cause(
-    code="B7",
-    headline="the program of reader ended without a review",
-    advice="start it again",
+ENDED = Matter(
+    "B7",
+    "the program of reader ended without a review",
+    instruction="start it again",
     evidence=("exit code 0 at 12:31:04", "it said: Invalid API key"),
-    remedy="relaunch",
-    given=(("participant", "reader"),),
-    others=("hand_over",),
-    participant="reader",
+    verdicts=verdicts("relaunch", (("participant", "reader"),), ("hand_over",)),
+    about=About(participant="reader"),
     since=NOW - timedelta(minutes=12),
     key="B7 reader 4",
 )
-GUESS = Cause(
-    code="E2", headline="the machine may have slept", certain=False, wanted=False, key="E2"
+GUESS = Matter(
+    "E2",
+    "the machine may have slept",
+    move=TIME,
+    certain=False,
+    key="E2",
 )
 
 
@@ -221,7 +224,15 @@ async def test_people_show_the_loops_of_other_accounts_and_whom_to_ask(tmp_path:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("text", HARMFUL)
 async def test_hostile_causes_and_loops_show_as_text(text: str, tmp_path: Path) -> None:
-    cause = Cause(text, text, text, (text,), remedy=text, others=(text,), document=text, key=text)
+    cause = Matter(
+        text,
+        text,
+        instruction=text,
+        evidence=(text,),
+        verdicts=verdicts(text, others=(text,)),
+        about=About(document=text),
+        key=text,
+    )
     app = make_app(make_snapshot(causes=(cause,)), folder=tmp_path)
     fleet: Any = app.fleet
     loop = make_loop(note=text, program=text)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from acp_core.files import claims
 from acp_core.files.claims import run_folder
 from acp_core.files.reading import just_changed, stamp
-from acp_core.model import Action, Card, Cause, DocumentText, Event, Snapshot
+from acp_core.model import Action, Card, DocumentText, Event, Matter, Snapshot
 from acp_core.model.past import PastLog, Story, TrackedFile
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
@@ -148,7 +148,7 @@ class Cycles(Collaboration):
         assert self._project is not None  # it was just read
         return scan.OpenProject(self.key, self._root, self._project)
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         """Why the cycle that is shown does not go on; see `Collaboration.causes`."""
         cycle = self._project.selected if self._project else None
         if cycle is None:

@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from acp_core.files import claims
-from acp_core.model import Cause
+from acp_core.model import Matter
 from acp_core.model.format import count, dated
+from acp_core.model.matter import TIME, About, verdicts
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
@@ -49,7 +50,7 @@ _ASKED = 30.0  # seconds in which an orchestrator asks somebody, or begins the n
 _LONG = 400
 
 
-def causes(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cause]:
+def causes(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Matter]:
     """Every cause, group by group; of one that is completed, why it is not good.
 
     Args:
@@ -72,21 +73,21 @@ def causes(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cause]:
     yield from _nobody_asked(cycle, case)
 
 
-def _cause(cycle: Cycle, code: str, what: str, headline: str, **more: object) -> Cause:
+def _cause(cycle: Cycle, code: str, what: str, headline: str, **more: object) -> Matter:
     key = clean_line(f"{code}:{cycle.id}:{what}")
-    return Cause(code, clean_line(headline, _LONG), key=key, **more)  # type: ignore[arg-type]
+    return Matter(code, clean_line(headline, _LONG), key=key, **more)  # type: ignore[arg-type]
 
 
-def _damaged(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
+def _damaged(cycle: Cycle, case: DiagnosisContext) -> Iterator[Matter]:
     """The state file is lost or damaged, and nobody is just writing it: since when that is so."""
     for each in case.snapshot.obstacles:
         if each.code == STATE:
             written = f"last written {dated(cycle.record.file.changed)}"
             made = guard.cause(replace(each, evidence=(*each.evidence, written)))
-            yield made if cycle.lost else replace(made, since=cycle.record.file.changed)
+            yield made if cycle.lost else made._replace(since=cycle.record.file.changed)
 
 
-def _decisions(cycle: Cycle) -> Iterator[Cause]:
+def _decisions(cycle: Cycle) -> Iterator[Matter]:
     for number, each in enumerate(cycle.state.open_decisions, 1):
         id, said = each.id, each.description
         offered = [f"{n}. {option}" for n, option in enumerate(each.options, 1)]
@@ -96,12 +97,14 @@ def _decisions(cycle: Cycle) -> Iterator[Cause]:
             code,
             f"decision:{id or number}",
             f"Decide {id or number}: {said}" + (f" ({'; '.join(offered)})" if offered else ""),
-            advice=_how_to_answer(each.kind, bool(offered)),
+            instruction=_how_to_answer(each.kind, bool(offered)),
+            verdicts=verdicts(
+                DECIDE_ACT if id else None,
+                (("decision", id),) if id else (),
+                () if cycle.status == "completed" else (STOP_ACT,),
+            ),
+            about=About(participant=_agent(each.agent)),
             evidence=tuple(clean_line(option, _LONG) for option in offered),
-            remedy=DECIDE_ACT if id else None,
-            given=(("decision", id),) if id else (),
-            others=() if cycle.status == "completed" else (STOP_ACT,),
-            participant=_agent(each.agent),
             since=each.asked_at,
             explains=(clean_line(f"decision:{cycle.id}:{id or number}"),),
         )
@@ -114,7 +117,7 @@ def _how_to_answer(kind: str, offered: bool) -> str:
     return f"answer with the number of an option{words}"
 
 
-def _blockers(cycle: Cycle) -> Iterator[Cause]:
+def _blockers(cycle: Cycle) -> Iterator[Matter]:
     if cycle.status == "running" and state.running(cycle):
         return  # somebody is at work on it, perhaps
     for number, each in enumerate(state.for_a_person(cycle), 1):
@@ -124,18 +127,18 @@ def _blockers(cycle: Cycle) -> Iterator[Cause]:
             "E7",
             f"blocker:{id or number}",
             f"Blocker {id or number} is open and no agent is working on it: {each.description}",
-            advice="describe how you resolved it; acp informs the agent that reported it",
+            instruction="describe how you resolved it; acp informs the agent that reported it",
+            verdicts=verdicts(
+                RESOLVE_ACT if id else None, (("blocker", id),) if id else (), (FEEDBACK_ACT,)
+            ),
+            about=About(participant=_agent(reporter)),
             evidence=(clean_line(f"reported by {reporter or 'unknown'}"),),
-            remedy=RESOLVE_ACT if id else None,
-            given=(("blocker", id),) if id else (),
-            others=(FEEDBACK_ACT,),
-            participant=_agent(reporter),
             since=each.reported_at,
             explains=(clean_line(f"blocker:{cycle.id}:{id or number}"),),
         )
 
 
-def _failed(cycle: Cycle) -> Iterator[Cause]:
+def _failed(cycle: Cycle) -> Iterator[Matter]:
     """An agent's run came to nothing, and nobody was asked what to do."""
     asked = {each.agent for each in cycle.state.open_decisions}
     for name in AGENTS:
@@ -150,12 +153,12 @@ def _failed(cycle: Cycle) -> Iterator[Cause]:
             "E7",
             f"failed:{name}:{cycle.iteration}",
             f"{name} failed: {said}",
-            advice=advice,
+            instruction=advice,
+            verdicts=verdicts(
+                remedy, (("agent", name),) if remedy == RERUN_ACT else (), (FEEDBACK_ACT, STOP_ACT)
+            ),
+            about=About(participant=name),
             evidence=(*waits, *_last_words(cycle, name)),
-            remedy=remedy,
-            given=(("agent", name),) if remedy == RERUN_ACT else (),
-            others=(FEEDBACK_ACT, STOP_ACT),
-            participant=name,
             explains=(clean_line(f"failed:{cycle.id}:{name}:{cycle.iteration}"),),
         )
 
@@ -181,7 +184,7 @@ def _last_words(cycle: Cycle, name: str) -> tuple[str, ...]:
     return (clean_line(f"its last output: {path}"),) if there else ()
 
 
-def _not_good(cycle: Cycle) -> Iterator[Cause]:
+def _not_good(cycle: Cycle) -> Iterator[Matter]:
     """It is said to be completed, and its files show otherwise."""
     found = state.tests(cycle)
     failing, unproven = bool(found.failed), state.verdict(cycle) == state.UNPROVEN
@@ -197,17 +200,19 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
         "E8" if failing and at_limit else "E7",
         f"{need}:{cycle.iteration}",
         f"Marked completed, but {sentence}",
-        advice="start another iteration, or accept the result as it is",
+        instruction="start another iteration, or accept the result as it is",
+        verdicts=verdicts(
+            EXTEND_ACT,
+            (("limit", str(cycle.iteration + 1)),) if at_limit else (),
+            (ACCEPT_ACT,) if cycle.iteration else (),
+        ),
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
-        remedy=EXTEND_ACT,
-        given=(("limit", str(cycle.iteration + 1)),) if at_limit else (),
-        others=(ACCEPT_ACT,) if cycle.iteration else (),
         since=cycle.state.completed_at,
         explains=(clean_line(f"{need}:{cycle.id}:{cycle.iteration}"),),
     )
 
 
-def _limit(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
+def _limit(cycle: Cycle, case: DiagnosisContext) -> Iterator[Matter]:
     """The last iteration that is allowed ended with failing tests, and nothing goes on."""
     limit = cycle.state.max_iterations
     found = state.tests(cycle)
@@ -221,16 +226,16 @@ def _limit(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
         "E8",
         f"limit:{cycle.iteration}",
         f"Iteration {cycle.iteration} of {limit} ended with {count(found.failed, 'failing test')}",
-        advice="allow more iterations, or stop the cycle",
+        instruction="allow more iterations, or stop the cycle",
+        verdicts=verdicts(
+            LIMIT_ACT, (("iterations", str(limit + 1)),), (EXTEND_ACT, ACCEPT_ACT, STOP_ACT)
+        ),
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
-        remedy=LIMIT_ACT,
-        given=(("iterations", str(limit + 1)),),
-        others=(EXTEND_ACT, ACCEPT_ACT, STOP_ACT),
         since=cycle.last_write,
     )
 
 
-def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cause]:
+def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Matter]:
     """Nobody conducts it: it was never begun, its orchestrator ended, or nobody writes any more."""
     if not state.is_to_be_conducted(cycle):
         if cycle.status == "paused" and not cycle.state.open_decisions:
@@ -252,10 +257,9 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cau
             "B2",
             f"orchestrator:{loop.started.isoformat()}",
             "The cycle's orchestrator exited before the cycle ended",
-            advice="restart the orchestrator: it resumes and repeats nothing",
+            instruction="restart the orchestrator: it resumes and repeats nothing",
+            verdicts=verdicts(RUN_ACT, others=others),
             evidence=(clean_line(f"process {loop.pid}: {ended}"), *_asked(cycle)),
-            remedy=RUN_ACT,
-            others=others,
             since=loop.shown.ended or cycle.last_write,
             explains=_stalled(cycle),
             root=True,
@@ -266,10 +270,9 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cau
             "B1",
             "never",
             "The cycle has no orchestrator yet",
-            advice="start one and choose the agents' programs",
+            instruction="start one and choose the agents' programs",
+            verdicts=verdicts(RUN_ACT, others=(STOP_ACT,)),
             evidence=("no agent has run", *_asked(cycle)),
-            remedy=RUN_ACT,
-            others=(STOP_ACT,),
             explains=_stalled(cycle),
         )
     elif state.stalled(cycle):
@@ -279,28 +282,26 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Cau
             "B14",
             f"stalled:{cycle.last_write.isoformat()}",
             "The cycle's files have stopped changing, and no orchestrator runs on this machine",
-            advice="check the orchestrator on its machine, or start one here",
+            instruction="check the orchestrator on its machine, or start one here",
+            verdicts=verdicts(RUN_ACT, others=others),
             evidence=(f"last write {dated(cycle.last_write)}", f"marked as working: {at_work}"),
             certain=False,
-            remedy=RUN_ACT,
-            others=others,
             since=cycle.last_write,
             explains=_stalled(cycle),
         )
 
 
-def _paused(cycle: Cycle) -> Cause:
+def _paused(cycle: Cycle) -> Matter:
     question = _asked(cycle)
     return _cause(
         cycle,
         "E1",
         "paused",
         "The cycle is paused",
-        advice="resume it when you are ready",
+        instruction="resume it when you are ready",
+        move=TIME,
+        verdicts=verdicts(RESUME_ACT, others=(STOP_ACT,)),
         evidence=question or ("no decision is pending",),
-        wanted=False,
-        remedy=RESUME_ACT,
-        others=(STOP_ACT,),
     )
 
 
@@ -314,7 +315,7 @@ def _stalled(cycle: Cycle) -> tuple[str, ...]:
     return (clean_line(f"stalled:{cycle.id}:{cycle.last_write.isoformat()}"),)
 
 
-def _nobody_asked(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
+def _nobody_asked(cycle: Cycle, case: DiagnosisContext) -> Iterator[Matter]:
     """An agent waits, nobody is at work, and nobody was asked what it waits for."""
     if cycle.status != "running" or state.running(cycle):
         return
@@ -333,13 +334,11 @@ def _nobody_asked(cycle: Cycle, case: DiagnosisContext) -> Iterator[Cause]:
             "E7",
             f"waiting:{name}",
             f"{name} is waiting, but no agent has been asked for what it needs",
-            advice=f"send feedback to {name}, or ask {owner}",
+            instruction=f"send feedback to {name}, or ask {owner}",
+            verdicts=verdicts(FEEDBACK_ACT, (("agent", name),), (RERUN_ACT,)),
+            about=About(participant=name),
             evidence=(clean_line(f"{name}: {cycle.agent(name).last_message}"),),
             certain=False,
-            remedy=FEEDBACK_ACT,
-            given=(("agent", name),),
-            others=(RERUN_ACT,),
-            participant=name,
             since=cycle.last_write,
         )
 

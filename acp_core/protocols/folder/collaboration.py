@@ -16,7 +16,7 @@ from acp_core.files import markdown
 from acp_core.files.journal import read_line
 from acp_core.files.locked import is_locked
 from acp_core.files.reading import Unreadable, open_regular, read_bounded
-from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
+from acp_core.model import Action, DocumentText, Heading, Matter, Outcome, Snapshot
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.past import Story, TrackedFile
 from acp_core.model.text import clean, clean_line
@@ -191,7 +191,7 @@ class FolderCollaboration(Collaboration):
 
         return cards(self, now)
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         return tuple(causes(self.facts, Repairs(self._planned, _diagnose), case))
 
     def durations(self, participant: str) -> Sequence[float]:

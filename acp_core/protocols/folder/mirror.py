@@ -26,8 +26,8 @@ from acp_core.files.read_only import FILE, PLACE
 from acp_core.files.reading import Stamp, stamp
 from acp_core.model import (
     Action,
-    Cause,
     DocumentText,
+    Matter,
     Need,
     Outcome,
     OutcomeState,
@@ -389,10 +389,11 @@ class StoreCollaboration(_Shown):
             )
         return found
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         found = self._inner.causes(case) if self._inner is not None else ()
         return tuple(
-            replace(each, remedy=None) if each.remedy in NOT_HERE else each for each in found
+            each._replace(verdicts=each.verdicts[1:]) if each.remedy in NOT_HERE else each
+            for each in found
         )
 
 

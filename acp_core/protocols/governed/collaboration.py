@@ -46,7 +46,7 @@ class Governed(Collaboration):
     def raw_event(self, event: str) -> str:
         return self._reader.raw_event(event)
 
-    def causes(self, case: DiagnosisContext) -> Sequence[model.Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[model.Matter]:
         from acp_core.protocols.governed import matters
 
         reader = self._reader

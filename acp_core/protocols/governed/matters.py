@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from acp_core.model import Cause, Turn
+from acp_core.model import Matter, Turn
+from acp_core.model.matter import OWNER, TIME, About, Verdict, verdicts
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import existing_program
 from acp_core.protocols.governed.read import initiative as read_initiative
@@ -37,23 +38,23 @@ if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
 
-def run_causes(run: Run, case: DiagnosisContext) -> Iterator[Cause]:
+def run_causes(run: Run, case: DiagnosisContext) -> Iterator[Matter]:
     """Turns without a deadline that take longer than usual, and of which no process is known."""
     if run.status != "active":
         return
     for turn in run.turns:
         if _is_quiet(turn) and case.stalled(turn.role, turn.since, case.patience.unmanaged):
-            yield Cause(
+            yield Matter(
                 "B5",
                 f"The turn of {turn.role} takes longer than usual; no result is staged",
-                "Check on the agent, or reject the turn to reassign it",
-                (
+                instruction="Check on the agent, or reject the turn to reassign it",
+                evidence=(
                     f"{turn.id}, attempt {turn.attempt}, is {turn.status or 'without a status'}",
                     "the turn has no deadline, and acp knows no process working on it",
                 ),
                 certain=False,
-                remedy=REJECT,
-                participant=turn.role or None,
+                verdicts=(Verdict(REJECT),),
+                about=About(participant=turn.role or None),
                 since=turn.since,
                 key=f"B5:TURN_QUIET:{turn.id}:{turn.attempt}",
             )
@@ -68,7 +69,7 @@ def _is_quiet(turn: ActiveTurn) -> bool:
 PATIENCE = 1_800.0  # seconds that the others may wait for a workstream before it lags
 
 
-def initiative_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[Cause]:
+def initiative_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[Matter]:
     """Every cause, those that a human ends first."""
     if initiative.status in (initiatives.COMPLETED, "unreadable", "absent"):
         return
@@ -81,16 +82,16 @@ def initiative_causes(initiative: Initiative, case: DiagnosisContext) -> Iterato
     yield from _lagging_causes(initiative, case)
 
 
-def _gate_causes(initiative: Initiative) -> Iterator[Cause]:
+def _gate_causes(initiative: Initiative) -> Iterator[Matter]:
     pending = initiative.pending
     if pending is None:
         return
     if gone := initiatives.left(initiative, pending.gate):
-        yield Cause(
+        yield Matter(
             "D10",
             f"The coordinator has not noticed that {', '.join(gone)} left {pending.gate}",
-            "Let the coordinator check all workstreams",
-            remedy=COORDINATE,
+            instruction="Let the coordinator check all workstreams",
+            verdicts=(Verdict(COORDINATE),),
             key=f"D10:{pending.gate}:left:{','.join(gone)}",
             explains=(gate_need(pending).key,),
         )
@@ -98,24 +99,26 @@ def _gate_causes(initiative: Initiative) -> Iterator[Cause]:
     own = initiative.layout == OWN
     named = gate_called(pending.gate)
     headline = f"All workstreams are at {named}; its cross-repo gate needs your approval"
-    yield Cause(
+    yield Matter(
         "D9",
         headline if own else f"The cross-repo gate {named} needs your approval",
-        "Approve it, or send workstreams back to work with a comment"
+        instruction="Approve it, or send workstreams back to work with a comment"
         if own
         else "Approve it with the agentxchain program: agentxchain multi approve-gate",
-        tuple(f"{each.name} is {each.status}" for each in initiative.workstreams[:20]),
-        remedy=APPROVE_BARRIER if own or existing_program.is_there() else None,
-        given=(("barrier", pending.gate),) if own else (),
-        others=(REJECT_BARRIER,) if own else (),
-        participant=YOU,
+        evidence=tuple(f"{each.name} is {each.status}" for each in initiative.workstreams[:20]),
+        verdicts=verdicts(
+            APPROVE_BARRIER if own or existing_program.is_there() else None,
+            (("barrier", pending.gate),) if own else (),
+            (REJECT_BARRIER,) if own else (),
+        ),
+        about=About(participant=YOU),
         since=pending.since,
         key=f"D9:{pending.gate}:{pending.since}",
         explains=(gate_need(pending).key,),
     )
 
 
-def _unseen_causes(initiative: Initiative) -> Iterator[Cause]:
+def _unseen_causes(initiative: Initiative) -> Iterator[Matter]:
     """Workstreams that wait for the coordinator, which nobody let look at them."""
     for barrier in initiative.barriers:
         if barrier.status in (initiatives.APPROVED, initiatives.REACHED):
@@ -124,11 +127,11 @@ def _unseen_causes(initiative: Initiative) -> Iterator[Cause]:
         new = [stream.name for stream in asking if stream.name not in barrier.reached]
         if new:
             said = "all workstreams" if len(asking) == len(barrier.required) else ", ".join(new)
-            yield Cause(
+            yield Matter(
                 "D10",
                 f"The coordinator has not noticed that {said} reached {barrier.name}",
-                "Let the coordinator check all workstreams",
-                remedy=COORDINATE,
+                instruction="Let the coordinator check all workstreams",
+                verdicts=(Verdict(COORDINATE),),
                 key=f"D10:{barrier.name}:{','.join(new)}",
             )
 
@@ -142,7 +145,7 @@ def _asks(stream: Workstream, barrier: Barrier) -> bool:
     return read_initiative.barrier_request(run) is not None and read_initiative.has_worked(run)
 
 
-def _lagging_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[Cause]:
+def _lagging_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[Matter]:
     """Those for whom the others have been waiting at a barrier for long."""
     arrived = _arrivals(initiative)
     for barrier in initiative.barriers:
@@ -159,17 +162,8 @@ def _lagging_causes(initiative: Initiative, case: DiagnosisContext) -> Iterator[
                 continue
             yours = turn.participant == YOU
             duty = f"{turn.participant} has to {turn.what}".replace("you has", "you have")
-            yield Cause(
-                "D7",
-                f"{', '.join(waiting)}: waiting at {barrier.name} for {stream.name}",
-                f"{stream.name}: {turn.what}".replace(f"{stream.name}: {stream.name}: ",
-                                                     f"{stream.name}: "),
-                (f"{stream.name} is {stream.status} in {stream.phase}", duty),
-                wanted=yours,
-                participant=stream.name,
-                since=since,
-                key=f"D7:{barrier.name}:{stream.name}",
-            )  # fmt: skip
+            yield Matter("D7", f"{', '.join(waiting)}: waiting at {barrier.name} for {stream.name}", instruction=f"{stream.name}: {turn.what}".replace(f"{stream.name}: {stream.name}: ",
+                                                     f"{stream.name}: "), move=OWNER if yours else TIME, evidence=(f"{stream.name} is {stream.status} in {stream.phase}", duty), about=About(participant=stream.name), since=since, key=f"D7:{barrier.name}:{stream.name}",)  # fmt: skip
 
 
 def _arrivals(initiative: Initiative) -> dict[tuple[str, str], datetime]:

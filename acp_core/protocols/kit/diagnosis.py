@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from acp_core.model import Cause, Participant, Snapshot, Turn
+from acp_core.model import Matter, Participant, Snapshot, Turn
 from acp_core.model.text import clean_name
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class DiagnosisContext:
     durations: Callable[[str], Sequence[float]] = unknown
     busy: Callable[[RunnerState], str] = idle
     permissions: tuple[OpenRequest, ...] = ()
-    found: tuple[Cause, ...] = ()
+    found: tuple[Matter, ...] = ()
 
     def loop(self, participant: str) -> RunnerState | None:
         """The loop of a participant (an id as the Snapshot shows it), None where there is none."""
@@ -202,7 +202,7 @@ class DiagnosisContext:
 
     def caused(self, participant: str) -> bool:
         """Whether a cause about this participant's loop was found."""
-        return any(each.participant == participant for each in self.found)
+        return any(each.about.participant == participant for each in self.found)
 
     def is_kept_outside(self, participant: str) -> bool:
         """Whether this participant's agent cannot work at all: its login, its limit, its service.

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.model.errors import Refused
-from acp_core.model.snapshot import Cause, Obstacle
+from acp_core.model.matter import OWNER, TIME, About, Matter, verdicts
+from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 
 if TYPE_CHECKING:
@@ -50,21 +51,20 @@ def refusal(obstacles: Iterable[Obstacle]) -> str:
     return "; ".join(f"{each.sentence}: {each.cure}" for each in obstacles)
 
 
-def cause(obstacle: Obstacle) -> Cause:
+def cause(obstacle: Obstacle) -> Matter:
     """The obstacle as the reason why a collaboration does not go on."""
-    return Cause(
+    return Matter(
         obstacle.code,
         obstacle.sentence,
-        advice=obstacle.cure,
+        instruction=obstacle.cure,
+        move=OWNER if obstacle.wanted else TIME,
         evidence=obstacle.evidence,
-        remedy=obstacle.remedy or None,
-        given=obstacle.given,
-        participant=obstacle.participant,
+        verdicts=verdicts(obstacle.remedy or None, obstacle.given),
+        about=About(
+            participant=obstacle.participant, document=obstacle.document, line=obstacle.line
+        ),
         key=obstacle.key or f"obstacle:{obstacle.code}:{obstacle.participant or ''}",
-        wanted=obstacle.wanted,
         root=obstacle.wanted,
-        document=obstacle.document,
-        line=obstacle.line,
     )
 
 

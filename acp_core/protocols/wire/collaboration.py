@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from acp_core.files.reading import Unreadable
-from acp_core.model import Action, Card, Cause, DocumentText, Snapshot, Source, SourceState, Status
+from acp_core.model import Action, Card, DocumentText, Matter, Snapshot, Source, SourceState, Status
 from acp_core.model.errors import Refused
 from acp_core.model.past import PastLog, Story, TrackedFile
 from acp_core.model.snapshot import Obstacle
@@ -126,7 +126,7 @@ class AgentFolder(Collaboration):
         except CannotRead:  # nothing can be answered before that is mended
             return ()
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         """See `Collaboration.causes`."""
         return tuple(matters.causes(self._reading, case)) if self._reading else ()
 
@@ -289,7 +289,7 @@ class RemoteAgent(Collaboration):
         now, shown = self._following.reading(), self._reading
         return shown if shown is not None and shown.reach == now.reach else now
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         """See `Collaboration.causes`."""
         if self._told is not None:
             away = self._reading is not None and self._reading.reach is None
@@ -367,7 +367,7 @@ class RecordedAgent(Collaboration):
         """See `Collaboration.raw_event`."""
         return clean(self._reader.known.raw(int(event))) if event.isdecimal() else ""
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         """See `Collaboration.causes`."""
         if self._shown is None or self._shown.then:
             return ()

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from acp_core.model import Cause
+from acp_core.model import Matter
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.format import count, dated
+from acp_core.model.matter import TIME, About, verdicts
 from acp_core.model.snapshot import Obstacle, Row, Target, Tone
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit import guard
@@ -56,7 +57,7 @@ _OWN = "this agent"
 _NAMED = 5  # peers, or tasks, that are named
 
 
-def causes(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
+def causes(reading: Reading, case: DiagnosisContext) -> Iterator[Matter]:
     """Why it does not go on, as far as the agent's own store, or its answers, tell."""
     if reading.reach is None:  # of its queues and tasks nothing is known now, or all waits for it
         yield from unreachable(reading, case) if reading.remote else _stopped(reading)
@@ -68,16 +69,16 @@ def causes(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
     yield from _strangers(reading)
 
 
-def unreachable(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
+def unreachable(reading: Reading, case: DiagnosisContext) -> Iterator[Matter]:
     """It does not answer, and has not for a while."""
     since = reading.lost
     if not reading.away or not case.clock.over(since, case.patience.scaled(UNREACHED)):
         return
     open_ones = [task for task in reading.tasks if task.is_open]
-    yield Cause(
+    yield Matter(
         "wire-unreachable",
         clean_line(without_retry(reading.away)),
-        advice="restart the agent, or check its address and the network",
+        instruction="restart the agent, or check its address and the network",
         evidence=(
             "acp keeps trying",
             f"last contact {dated(reading.heard)}"
@@ -90,7 +91,7 @@ def unreachable(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
     )
 
 
-def _stopped(reading: Reading) -> Iterator[Cause]:
+def _stopped(reading: Reading) -> Iterator[Matter]:
     """The agent of this folder does not run, and something waits for it."""
     open_ones = [task for task in reading.tasks if task.is_open]
     waiting = {peer: reading.queues[peer.id] for peer in reading.peers if peer.id in reading.queues}
@@ -103,10 +104,10 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
     since = min((at for each in waiting.items() if (at := folder.waits_since(*each))), default=None)
     name = clean_name(reading.name, 64)
     about = mark((*(task.id for task in open_ones), *(peer.id for peer in waiting)))
-    yield Cause(
+    yield Matter(
         "wire-stopped",
         f"{' and '.join(said)} {'waits' if one else 'wait'} until the agent runs again",
-        advice=f"restart it: acp agent --name {shlex.quote(name)}; waiting messages are sent then",
+        instruction=f"restart it: acp agent --name {shlex.quote(name)}; waiting messages are sent then",
         evidence=(
             *_named(
                 [f"{_waits(queue.waiting)} for {_name(peer)}" for peer, queue in waiting.items()]
@@ -118,7 +119,7 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
     )
 
 
-def _peers(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
+def _peers(reading: Reading, case: DiagnosisContext) -> Iterator[Matter]:
     """Peers that do not take what is sent to them, and peers that are gone."""
     idle: list[tuple[datetime, PeerSeen]] = []
     for peer in reading.peers:
@@ -140,17 +141,17 @@ def _peers(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
     yield from _idle(idle)
 
 
-def _unread(peer: PeerSeen, queue: Queue, case: DiagnosisContext) -> Iterator[Cause]:
+def _unread(peer: PeerSeen, queue: Queue, case: DiagnosisContext) -> Iterator[Matter]:
     """It is connected, and takes nothing: what waits for it grows."""
     times = (moment(queue.stalled or queue.since), time_of(peer.connected_at))
     since = max((at for at in times if at), default=None)
     if not case.clock.over(since, case.patience.scaled(UNREAD)):
         return
     name = _name(peer)
-    yield Cause(
+    yield Matter(
         "wire-queue",
         f"{name} is connected but acknowledges nothing: " + _waits(queue.waiting),
-        advice=f"check what {name} is doing, or restart it to have everything sent again; "
+        instruction=f"check what {name} is doing, or restart it to have everything sent again; "
         "or forget it with its waiting messages",
         evidence=(
             f"no acknowledgement since {dated(since)}" if since else "no acknowledgement on record",
@@ -158,9 +159,8 @@ def _unread(peer: PeerSeen, queue: Queue, case: DiagnosisContext) -> Iterator[Ca
             count(peer.sent, "message") + " acknowledged before",
         ),
         certain=False,
-        participant=name,
-        remedy=FORGET,
-        given=(("peer", clean_line(peer.id, 64)),),
+        verdicts=verdicts(FORGET, (("peer", clean_line(peer.id, 64)),)),
+        about=About(participant=name),
         since=since,
         key=f"unread:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
     )
@@ -168,15 +168,15 @@ def _unread(peer: PeerSeen, queue: Queue, case: DiagnosisContext) -> Iterator[Ca
 
 def _queue(
     peer: PeerSeen, queue: Queue, case: DiagnosisContext, heir: PeerSeen | None
-) -> Iterator[Cause]:
+) -> Iterator[Matter]:
     """It is away, and something waits for it."""
     since, sent, name = folder.waits_since(peer, queue), moment(queue.since), _name(peer)
     if not case.clock.over(since, case.patience.scaled(AWAY)):
         return
-    yield Cause(
+    yield Matter(
         "wire-peer-away",
         f"{_waits(queue.waiting)} for {name}, which is away",
-        advice=f"move it to {_called(heir)}, if that is the same agent; or forget it with its waiting messages"
+        instruction=f"move it to {_called(heir)}, if that is the same agent; or forget it with its waiting messages"
         if heir
         else "restart that agent to have them sent; or forget it with its waiting messages",
         evidence=(
@@ -184,49 +184,52 @@ def _queue(
             f"the oldest was sent {dated(sent)}" if sent else "sending time unknown",
             *_ended(peer),
         ),
-        participant=name,
-        remedy=MOVE if heir else FORGET,
-        given=(
-            ("peer", clean_line(peer.id, 64)),
-            *((("to", clean_line(heir.id, 64)),) if heir else ()),
+        verdicts=verdicts(
+            MOVE if heir else FORGET,
+            (
+                ("peer", clean_line(peer.id, 64)),
+                *((("to", clean_line(heir.id, 64)),) if heir else ()),
+            ),
+            (FORGET,) if heir else (),
         ),
-        others=(FORGET,) if heir else (),
+        about=About(participant=name),
         since=since,
         key=f"queue:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
     )
 
 
-def _left(peer: PeerSeen, since: datetime, shared: list[Task]) -> Cause:
+def _left(peer: PeerSeen, since: datetime, shared: list[Task]) -> Matter:
     """It is away, nothing waits for it, and it has work that is not done."""
     name = _name(peer)
     first = next((task.id for task in shared if task.is_whole), None)
-    return Cause(
+    return Matter(
         "wire-peer-gone",
         f"{name} is away with " + count(len(shared), "open task"),
-        advice="restart that agent, or cancel its tasks",
+        instruction="restart that agent, or cancel its tasks",
         evidence=(*_ended(peer), *_named([f"open: {task.sentence}" for task in shared])),
-        participant=name,
-        remedy=CANCEL if first else None,
-        given=(("task", first),) if first else (),
+        verdicts=verdicts(CANCEL if first else None, (("task", first),) if first else ()),
+        about=About(participant=name),
         since=since,
         key=f"gone:{clean_line(peer.id, 64)}:{since.timestamp()}",
     )
 
 
-def _idle(away: list[tuple[datetime, PeerSeen]]) -> Iterator[Cause]:
+def _idle(away: list[tuple[datetime, PeerSeen]]) -> Iterator[Matter]:
     """Peers that are away though nothing waits for them: told, and no need of anybody's."""
     if not away:
         return
     away.sort(key=lambda each: each[0], reverse=True)
     since, latest = away[0]
     alone = len(away) == 1
-    yield Cause(
+    yield Matter(
         "wire-peer-gone",
         f"{_name(latest)} is away" if alone else f"{len(away)} peers are away",
-        advice="no messages are waiting for it" if alone else "no messages are waiting for them",
+        instruction="no messages are waiting for it"
+        if alone
+        else "no messages are waiting for them",
+        move=TIME,
         evidence=tuple(_named([f"{_name(peer)}: {_ended(peer)[0]}" for _, peer in away])),
-        wanted=False,
-        participant=_name(latest) if alone else None,
+        about=About(participant=_name(latest) if alone else None),
         since=since,
         key=f"left:{clean_line(latest.id, 64)}:{since.timestamp()}",
     )
@@ -242,24 +245,25 @@ def _trouble(peer: PeerSeen) -> str:
     return clean_line(peer.trouble, 120)
 
 
-def _orphans(reading: Reading) -> Iterator[Cause]:
+def _orphans(reading: Reading) -> Iterator[Matter]:
     """Tasks that went to a peer who was forgotten since: nobody will report on them."""
     for task in reading.tasks:
         if not task.is_orphan(reading.met):
             continue
-        yield Cause(
+        yield Matter(
             "wire-task-orphan",
             f"no agent is working on {task.id}: its peer is unknown",
-            advice="cancel it and send it to another peer",
+            instruction="cancel it and send it to another peer",
             evidence=(task.sentence,),
-            remedy=CANCEL if task.is_whole else None,
-            given=(("task", task.id),) if task.is_whole else (),
+            verdicts=verdicts(
+                CANCEL if task.is_whole else None, (("task", task.id),) if task.is_whole else ()
+            ),
             since=task.since,
             key=f"orphan:{task.id}",
         )
 
 
-def _tasks(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
+def _tasks(reading: Reading, case: DiagnosisContext) -> Iterator[Matter]:
     names = {peer.id: _name(peer) for peer in reading.peers}
     gone = {
         peer.id
@@ -275,10 +279,10 @@ def _tasks(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
         if not case.clock.over(since, case.patience.scaled(STILL)):
             continue
         who = _at_it(task, names)
-        yield Cause(
+        yield Matter(
             "wire-task-still",
             f"{who} has not reported on {task.id} ({task.status})",
-            advice=f"ask {who}, or cancel it"
+            instruction=f"ask {who}, or cancel it"
             if who != _OWN
             else "check why the agent is not working on it, or cancel it",
             evidence=(
@@ -286,9 +290,10 @@ def _tasks(reading: Reading, case: DiagnosisContext) -> Iterator[Cause]:
                 f"task: {task.about}",
             ),
             certain=False,
-            participant=who,
-            remedy=CANCEL if task.is_whole else None,
-            given=(("task", task.id),) if task.is_whole else (),
+            verdicts=verdicts(
+                CANCEL if task.is_whole else None, (("task", task.id),) if task.is_whole else ()
+            ),
+            about=About(participant=who),
             since=since,
             key=f"still:{task.id}:{clean_line(task.updated_at, 64)}",
         )
@@ -320,7 +325,7 @@ def _named(lines: list[str]) -> list[str]:
     return lines if more <= 0 else [*lines[:_NAMED], f"and {more} more"]
 
 
-def _signatures(reading: Reading) -> Iterator[Cause]:
+def _signatures(reading: Reading) -> Iterator[Matter]:
     people = folder.people_of(reading)
     latest = [
         (entry, message)
@@ -331,22 +336,22 @@ def _signatures(reading: Reading) -> Iterator[Cause]:
     if not wrong:
         return
     entry, message = wrong[-1]
-    yield Cause(
+    yield Matter(
         "wire-signature",
         f"a message claiming to be from {message.claimed or message.who} has a wrong signature",
-        advice="do not trust it; compare the secret or the key with its sender's",
+        instruction="do not trust it; compare the secret or the key with its sender's",
         evidence=(
             f"message {entry.seq}: {folder.signature_problem(folder.body_of(entry))}",
             f"text: {message.text or 'none'}",
             f"{len(wrong)} of the latest {count(len(latest), 'message', 'messages')} that arrived",
         ),
+        about=About(event=str(entry.seq)),
         since=folder.taken_down(entry, reading.written),
         key=f"signature:{entry.seq}",
-        event=str(entry.seq),
     )
 
 
-def _strangers(reading: Reading) -> Iterator[Cause]:
+def _strangers(reading: Reading) -> Iterator[Matter]:
     """Peers of whom the last thing heard is that somebody else came in their place."""
     last: dict[str, LogEntry] = {}
     for entry in reading.entries:
@@ -355,17 +360,15 @@ def _strangers(reading: Reading) -> Iterator[Cause]:
     known = {each.id for each in reading.peers}
     for peer, entry in last.items():
         if peer in known and (told := folder.suspect(entry)):
-            yield Cause(
+            yield Matter(
                 "wire-stranger",
                 f"another agent connected in place of {told.name}",
-                advice="find out who it is; if the change is intended, forget the peer and connect again",
+                instruction="find out who it is; if the change is intended, forget the peer and connect again",
                 evidence=(f"event {entry.seq}: {told.reason}",),
-                participant=told.name,
-                remedy=FORGET,
-                given=(("peer", clean_line(peer, 64)),),
+                verdicts=verdicts(FORGET, (("peer", clean_line(peer, 64)),)),
+                about=About(participant=told.name, event=str(entry.seq)),
                 since=told.since,
                 key=f"stranger:{entry.seq}",
-                event=str(entry.seq),
             )
 
 

@@ -12,7 +12,7 @@ from acp_core.files import claims
 from acp_core.files.claims import run_folder
 from acp_core.files.reading import Stamp, just_changed, stamp
 from acp_core.files.transaction import JOURNAL
-from acp_core.model import Action, Card, Cause, DocumentText, Snapshot
+from acp_core.model import Action, Card, DocumentText, Matter, Snapshot
 from acp_core.model.past import Story, TrackedFile
 from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.contract import Collaboration
@@ -125,7 +125,7 @@ class Workspaces(Collaboration):
 
         return run_cards(self.key, self.refresh(now).documents, now)
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         """Why the run does not go on; see `Collaboration.causes`."""
         return tuple(matters.causes(self._run, case)) if self._run else ()
 

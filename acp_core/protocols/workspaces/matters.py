@@ -17,9 +17,10 @@ from pathlib import Path
 from acp_core.agents.state import RunnerState
 from acp_core.files.records import Record
 from acp_core.files.transaction import JOURNAL
-from acp_core.model import Cause, Need, Severity, format
+from acp_core.model import Matter, Need, Severity, format
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
+from acp_core.model.matter import About, Verdict, verdicts
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
@@ -57,7 +58,7 @@ from acp_core.protocols.workspaces.schema import (
 _LINES = 5  # lines of a program's output that are told
 
 
-def causes(run: Run, case: DiagnosisContext) -> Iterator[Cause]:
+def causes(run: Run, case: DiagnosisContext) -> Iterator[Matter]:
     """Every cause."""
     if not any(each.wanted for each in case.snapshot.obstacles):
         yield from _left_behind(run)
@@ -84,17 +85,17 @@ def causes(run: Run, case: DiagnosisContext) -> Iterator[Cause]:
     yield from _interrupted_synthesis(run, case)
 
 
-def _left_behind(run: Run) -> Iterator[Cause]:
+def _left_behind(run: Run) -> Iterator[Matter]:
     """A writing was interrupted: until it is finished, the files do not agree."""
     left = manifest.interrupted_write(run)
     if left is None:
         return
-    yield Cause(
+    yield Matter(
         "A6",
         f"a write was interrupted: {left.what}",
-        advice="repair the run; the next write does so, too",
+        instruction="repair the run; the next write does so, too",
         evidence=(f"{left.done} of {left.total} files were written",),
-        remedy=REPAIR_ACT,
+        verdicts=(Verdict(REPAIR_ACT),),
         since=left.at,
         key=f"A6:{left.at}",
         root=True,
@@ -108,50 +109,52 @@ def _judged(agent: Agent, run: Run) -> tuple[str, ...]:
     return (RERUN_ACT, TRIAGE_ACT) if named and known else (TRIAGE_ACT,)
 
 
-def _cause_of_overwriting(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
+def _cause_of_overwriting(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Matter:
     """Another agent wrote into its workspace: its result is not what it wrote."""
     done = state.trespasses_on(agent, run.trespasses)
     who = state.trespassers(done)
-    return Cause(
+    return Matter(
         "E50",
         need.text,
-        advice=f"check what is left of the work of {agent.shown}: put back what was changed and accept "
+        instruction=f"check what is left of the work of {agent.shown}: put back what was changed and accept "
         f"it, or rerun {agent.shown}; name in the next prompt of {who} where it may write",
         evidence=tuple(clean_line(each.how) for each in done),
         certain=any(each.certain for each in done),
-        remedy=_judged(agent, run)[0],
-        given=(("agent", agent.shown),),
-        others=_judged(agent, run)[1:],
-        participant=clean_line(done[0].by, 200),
+        verdicts=verdicts(
+            _judged(agent, run)[0], (("agent", agent.shown),), _judged(agent, run)[1:]
+        ),
+        about=About(
+            participant=clean_line(done[0].by, 200), document=clean_line(done[0].file.name)
+        ),
         since=max(each.file.changed for each in done),
         key=need.key,
-        document=clean_line(done[0].file.name),
     )
 
 
-def _cause_of_contradiction(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
+def _cause_of_contradiction(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Matter:
     """Its status, its return and its files do not agree."""
     about = [
         finding
         for finding in case.snapshot.findings
         if finding.severity is Severity.ERROR and rules.is_about(finding, agent, run)
     ]
-    return Cause(
+    return Matter(
         "E51",
         need.text if is_unreadable(agent) else f"the status and files of {agent.shown} disagree",
-        advice="check its files, then rerun it or decide on it",
+        instruction="check its files, then rerun it or decide on it",
         evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
-        remedy=_judged(agent, run)[0],
-        given=(("agent", agent.shown),),
-        others=_judged(agent, run)[1:],
-        participant=agent.shown,
+        verdicts=verdicts(
+            _judged(agent, run)[0], (("agent", agent.shown),), _judged(agent, run)[1:]
+        ),
+        about=About(
+            participant=agent.shown, document=about[0].document if about else _status_name(agent)
+        ),
         since=agent.last_write,
         key=need.key,
-        document=about[0].document if about else _status_name(agent),
     )
 
 
-def _cause_of_indecision(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
+def _cause_of_indecision(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Matter:
     """A partial, a failure or no result holds the integration up until somebody decides."""
     how, name = state.ending(agent, run), agent.shown
     missing = how == schema.MISSING
@@ -162,18 +165,15 @@ def _cause_of_indecision(run: Run, case: DiagnosisContext, agent: Agent, need: N
         evidence += _last_lines(case.loop(name))
     elif agent.status:
         evidence.append(_changed(agent.status.file.changed, clean_line(agent.status.file.name)))
-    return Cause(
+    return Matter(
         "E53" if missing else "E52",
         f"{name} {how_it_ended(agent, run)}; it needs your decision",
-        advice=" or ".join(_CHOICES[each] for each in schema.DECISIONS[how]),
+        instruction=" or ".join(_CHOICES[each] for each in schema.DECISIONS[how]),
         evidence=tuple(evidence),
-        remedy=TRIAGE_ACT,
-        given=(("agent", name),),
-        others=_judged(agent, run)[:-1],
-        participant=name,
+        verdicts=verdicts(TRIAGE_ACT, (("agent", name),), _judged(agent, run)[:-1]),
+        about=About(participant=name, document=_status_name(agent)),
         since=agent.plan.ended_at or agent.last_write,
         key=need.key,
-        document=_status_name(agent),
     )
 
 
@@ -186,17 +186,17 @@ _CHOICES = {
 }
 
 
-def _unwatched(run: Run, case: DiagnosisContext, agent: Agent) -> Cause | None:
+def _unwatched(run: Run, case: DiagnosisContext, agent: Agent) -> Matter | None:
     """Whoever watched its program was killed: its end would not be seen, and nobody goes on."""
     loop = case.loop(agent.shown)
     dispatched = agent.plan.is_dispatched and not agent.is_over
     if loop is None or not dispatched or not loop.died or agent.decision:
         return None
     alive = loop.program_alive
-    return Cause(
+    return Matter(
         "E55",
         f"the process supervising {agent.shown} has exited",
-        advice="dispatch again: acp resumes the supervision and repeats no work",
+        instruction="dispatch again: acp resumes the supervision and repeats no work",
         evidence=(
             f"process {loop.pid} exited without recording a result",
             "the supervised program is still running"
@@ -204,8 +204,8 @@ def _unwatched(run: Run, case: DiagnosisContext, agent: Agent) -> Cause | None:
             else "the supervised program has exited, too",
             *_last_lines(loop),
         ),
-        remedy=DISPATCH_ACT,
-        participant=agent.shown,
+        verdicts=(Verdict(DISPATCH_ACT),),
+        about=About(participant=agent.shown),
         since=loop.last_output or loop.started,
         key=f"E55:{agent.shown}:{loop.pid}",
         explains=tuple(
@@ -216,7 +216,7 @@ def _unwatched(run: Run, case: DiagnosisContext, agent: Agent) -> Cause | None:
     )
 
 
-def _cause_of_silence(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Cause:
+def _cause_of_silence(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Matter:
     """It wrote nothing for a long time: files alone cannot tell slow work from a crash."""
     loop, name = case.loop(agent.shown), agent.shown
     runs = loop is not None and loop.program_alive
@@ -227,16 +227,18 @@ def _cause_of_silence(run: Run, case: DiagnosisContext, agent: Agent, need: Need
     )
     evidence = [f"no status file, last write {dated(agent.last_write)}", known]
     evidence += [f"{each.shown} is waiting for this result" for each in _behind(run, agent)]
-    return Cause(
+    return Matter(
         "E54",
         f"{name} has written nothing for a long time and has no status file",
-        advice="keep waiting, stop it, or decide without its result; a running sub-agent takes no messages",
+        instruction="keep waiting, stop it, or decide without its result; a running sub-agent takes no messages",
         evidence=(*evidence, *_last_lines(loop)),
         certain=False,
-        remedy=TRIAGE_ACT,
-        given=(("agent", name),),
-        others=(*_judged(agent, run)[:-1], *([STOP_ACT] if runs else [])),
-        participant=name,
+        verdicts=verdicts(
+            TRIAGE_ACT,
+            (("agent", name),),
+            (*_judged(agent, run)[:-1], *([STOP_ACT] if runs else [])),
+        ),
+        about=About(participant=name),
         since=agent.active,
         key=need.key,
     )
@@ -250,7 +252,7 @@ _LATER = {
 }
 
 
-def _later(run: Run, need: Need) -> Cause:
+def _later(run: Run, need: Need) -> Matter:
     """A step of the integration, or a dispatch, that only a person takes."""
     code, advice = _LATER[need.code]
     if need.action == SYNTHESISE_ACT:
@@ -260,18 +262,22 @@ def _later(run: Run, need: Need) -> Cause:
     if need.code == "conflict":
         advice = _settled(run, need)
     passed = sum(state.steps(run))
-    return Cause(
+    return Matter(
         code,
         need.text,
-        advice=advice,
+        instruction=advice,
         evidence=(f"{passed} of {len(state.STEPS)} integration steps are done",),
-        remedy=need.action,
-        given=need.given,
-        others=(DISMISS_ACT,) if need.action == RESOLVE_ACT else (),
-        participant=need.participant,
+        verdicts=verdicts(
+            need.action, need.given, (DISMISS_ACT,) if need.action == RESOLVE_ACT else ()
+        ),
+        about=About(
+            participant=need.participant,
+            document=clean_line(run.drafts[0].name)
+            if need.code == "draft" and run.drafts
+            else None,
+        ),
         since=need.since,
         key=need.key,
-        document=clean_line(run.drafts[0].name) if need.code == "draft" and run.drafts else None,
     )
 
 
@@ -295,22 +301,22 @@ def shown_id(conflict: Conflict) -> str:
     return clean_line(conflict.id, 200)
 
 
-def _interrupted_synthesis(run: Run, case: DiagnosisContext) -> Iterator[Cause]:
+def _interrupted_synthesis(run: Run, case: DiagnosisContext) -> Iterator[Matter]:
     """The program that integrates was begun, and nobody watches it."""
     loop = case.loop(ORCHESTRATOR)
     if not run.writing or loop is None or not loop.died:
         return
-    yield Cause(
+    yield Matter(
         "E59",
         "the process supervising the draft has exited",
-        advice="synthesise again: acp resumes the started draft",
+        instruction="synthesise again: acp resumes the started draft",
         evidence=(
             f"process {loop.pid} exited without recording a result",
             "the supervised program is still running"
             if loop.program_alive
             else "the supervised program has exited, too",
         ),
-        remedy=SYNTHESISE_ACT,
+        verdicts=(Verdict(SYNTHESISE_ACT),),
         since=loop.started,
         key=f"E59:{loop.pid}",
     )

@@ -10,7 +10,7 @@ from typing import Any
 from acp_core.agents import presets
 from acp_core.agents.processes import Identity, identify
 from acp_core.agents.state import RunnerState, Saved
-from acp_core.model import Cause
+from acp_core.model import Matter
 from acp_core.protocols.cycle.collaboration import Cycles
 from acp_core.protocols.cycle.conduct import process as conduct_process
 from acp_core.protocols.cycle.read import orchestrator_spec
@@ -37,7 +37,7 @@ DONE = agents(cd=agent(), vas=agent())
 LATER = NOW + timedelta(minutes=5)
 
 
-def causes(root: Path, *loops: RunnerState, now: Any = LATER) -> list[Cause]:
+def causes(root: Path, *loops: RunnerState, now: Any = LATER) -> list[Matter]:
     """What is found of a project at a moment, `LATER` by default."""
     cycles = Cycles(str(root))
     snapshot = cycles.refresh(now)

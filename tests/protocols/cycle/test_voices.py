@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from acp_core.diagnosis import actions as offered
-from acp_core.model import Action, Cause, OutcomeState, Severity, Snapshot, Verdict
+from acp_core.model import Action, Matter, OutcomeState, Severity, Snapshot, Verdict
 from acp_core.model.errors import Refused
 from acp_core.model.format import sentence_case
 from acp_core.person import paths
@@ -71,7 +71,7 @@ def taken_back(folder: Path) -> Iterator[None]:
             shutil.copytree(kept, folder)
 
 
-def names(cause: Cause) -> list[tuple[str, dict[str, Any]]]:
+def names(cause: Matter) -> list[tuple[str, dict[str, Any]]]:
     """The acts that a cause offers, with what is given for them."""
     first = [(cause.remedy, dict(cause.given))] if cause.remedy else []
     return [*first, *((other, {}) for other in cause.others)]
@@ -104,7 +104,7 @@ def check_voices(told: dict[str, Any]) -> None:
             assert state is not OutcomeState.REFUSED, (name, sentence)
 
 
-def _works(root: Path, cause: Cause, acts: set[str]) -> None:
+def _works(root: Path, cause: Matter, acts: set[str]) -> None:
     """Every act that a cause offers can be done, and its remedy changes it."""
     for name, said in names(cause):
         assert name in acts, (cause.headline, name)
@@ -117,7 +117,7 @@ def _works(root: Path, cause: Cause, acts: set[str]) -> None:
             assert cause.key not in left, (cause.headline, name, sentence)
 
 
-def _cured(root: Path, cause: Cause) -> None:
+def _cured(root: Path, cause: Matter) -> None:
     """The command that a damaged state's cause prints works, or acp says what must be chosen."""
     if not cause.remedy:
         assert "from your own copy" in cause.advice

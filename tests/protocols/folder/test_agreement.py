@@ -21,7 +21,7 @@ from acp_core.cli.output import act_command
 from acp_core.diagnosis import actions, personal_table
 from acp_core.diagnosis.engine import diagnose, with_causes
 from acp_core.loops.acts import names
-from acp_core.model import Cause, Snapshot, SourceState, Status, Verdict
+from acp_core.model import Matter, Snapshot, SourceState, Status, Verdict
 from acp_core.model.errors import Refused
 from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.schema import records
@@ -161,7 +161,7 @@ def check_turns(opened: Opened, seen: Snapshot) -> None:
             )
 
 
-def cures(seen: Snapshot) -> list[tuple[Cause, str]]:
+def cures(seen: Snapshot) -> list[tuple[Matter, str]]:
     """Every command that is printed as a cure, and can be run as it stands."""
     found = []
     for cause in seen.causes:

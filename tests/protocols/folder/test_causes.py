@@ -13,7 +13,7 @@ import pytest
 from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis.engine import diagnose
-from acp_core.model import Cause
+from acp_core.model import Matter
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.cli.support import Acp
 from tests.protocols.folder.acting import acp, open_folder
@@ -35,7 +35,7 @@ def last_event(folder: Path) -> datetime:
     return datetime.fromisoformat(json.loads(lines[-1])["at"])
 
 
-def causes(folder: Path, *loops: RunnerState, minutes: float = 2) -> list[Cause]:
+def causes(folder: Path, *loops: RunnerState, minutes: float = 2) -> list[Matter]:
     """What is found so many minutes after the last event."""
     opened = open_folder(folder)
     now = last_event(folder) + timedelta(minutes=minutes)
@@ -45,7 +45,7 @@ def causes(folder: Path, *loops: RunnerState, minutes: float = 2) -> list[Cause]
     return list(diagnose(opened, case))
 
 
-def cause(folder: Path, code: str, *loops: RunnerState, minutes: float = 2) -> Cause:
+def cause(folder: Path, code: str, *loops: RunnerState, minutes: float = 2) -> Matter:
     """The cause of this code; there must be one."""
     found = causes(folder, *loops, minutes=minutes)
     (one,) = [each for each in found if each.code == code]

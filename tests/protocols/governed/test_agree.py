@@ -60,7 +60,7 @@ pytestmark = pytest.mark.usefixtures("in_memory")
 damages = st.lists(st.sampled_from(sorted(states.DAMAGE)), max_size=3, unique=True)
 
 
-def seen(root: Path) -> tuple[Governed, model.Snapshot, tuple[model.Cause, ...]]:
+def seen(root: Path) -> tuple[Governed, model.Snapshot, tuple[model.Matter, ...]]:
     collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
     return (
@@ -112,7 +112,7 @@ def filled(action: model.Action) -> Object:
     return {name: words for name, words in WORDS.items() if name in names}
 
 
-def cured(root: Path, cause: model.Cause, whole: Path | None) -> None:
+def cured(root: Path, cause: model.Matter, whole: Path | None) -> None:
     """Every command that a cause prints, and the act that it names, changes it; on a copy."""
     obstacles = seen(root)[1].obstacles
     first = cause.key in {each.key for each in obstacles}
@@ -146,7 +146,7 @@ def copied(root: Path, place: Path) -> Path:
     return place / "work"
 
 
-def changed(copy: Path, cause: model.Cause) -> bool:
+def changed(copy: Path, cause: model.Matter) -> bool:
     """Whether a cause is gone, or is another one now."""
     return cause not in seen(copy)[2]
 

@@ -17,7 +17,7 @@ from tests.protocols.governed.multi import NOW, begin, state
 LATER = NOW + timedelta(hours=2)
 
 
-def stuck(root: Path, now: datetime = LATER) -> dict[str, model.Cause]:
+def stuck(root: Path, now: datetime = LATER) -> dict[str, model.Matter]:
     """The causes by their codes."""
     opened = open_folder(root)
     snapshot = opened.refresh(now)

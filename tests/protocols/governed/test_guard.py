@@ -49,7 +49,7 @@ STATE = ".agentxchain/state.json"
 BY = ("--by", "Ann", "--yes")
 
 
-def looked_at(root: Path) -> tuple[model.Snapshot, tuple[model.Cause, ...]]:
+def looked_at(root: Path) -> tuple[model.Snapshot, tuple[model.Matter, ...]]:
     """The Snapshot of a run and why it does not go on."""
     collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
@@ -63,7 +63,7 @@ def offered(root: Path) -> set[str]:
     return {each.name for each in found if not each.personal}
 
 
-def cured(root: Path, cause: model.Cause) -> None:
+def cured(root: Path, cause: model.Matter) -> None:
     """The command that a cause names, run as it is printed."""
     words = shlex.split(cause.advice)
     assert words[:2] == ["acp", "governed"], cause.advice

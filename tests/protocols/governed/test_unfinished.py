@@ -41,7 +41,7 @@ def left(root: Path, value: object = PREPARED, name: str = NOTE) -> Path:
     return root
 
 
-def causes(root: Path, now: datetime = NOW) -> list[model.Cause]:
+def causes(root: Path, now: datetime = NOW) -> list[model.Matter]:
     opened = open_folder(root)
     snapshot = opened.refresh(now)
     found = opened.causes(DiagnosisContext(snapshot, Clock(now)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.model import Cause, Snapshot
+from acp_core.model import Matter, Snapshot
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import (
@@ -29,7 +29,7 @@ from tests.protocols.governed.test_read import NOW
 YES = ("--by", "olga", "--yes")
 
 
-def read(root: Path, now: datetime = NOW) -> tuple[Snapshot, dict[str, Cause]]:
+def read(root: Path, now: datetime = NOW) -> tuple[Snapshot, dict[str, Matter]]:
     """The run as it is, and why it does not go on."""
     opened = open_folder(root)
     snapshot = opened.refresh(now)

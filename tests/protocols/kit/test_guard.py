@@ -17,8 +17,8 @@ from acp_core.diagnosis import actions
 from acp_core.diagnosis.engine import diagnose
 from acp_core.model import (
     Action,
-    Cause,
     DocumentText,
+    Matter,
     Obstacle,
     Outcome,
     OutcomeState,
@@ -27,6 +27,7 @@ from acp_core.model import (
 )
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
+from acp_core.model.matter import verdicts
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.binding import Location, bound
@@ -49,13 +50,13 @@ class Log(Collaboration):
 
     protocol, key, has_turns = "log", "/work/log", False
 
-    def __init__(self, *obstacles: Obstacle, causes: tuple[Cause, ...] = ()) -> None:
+    def __init__(self, *obstacles: Obstacle, causes: tuple[Matter, ...] = ()) -> None:
         self.read, self.own = replace(snapshot(), obstacles=obstacles), causes
 
     def actions(self, now: datetime) -> Sequence[Action]:
         return (_act("append"), _act("repair"))
 
-    def causes(self, case: DiagnosisContext) -> Sequence[Cause]:
+    def causes(self, case: DiagnosisContext) -> Sequence[Matter]:
         return self.own
 
     def refresh(self, now: datetime) -> Snapshot:
@@ -106,7 +107,11 @@ def test_a_cause_that_tells_more_of_an_obstacle_stands_in_its_place() -> None:
 
 
 def test_no_cause_sends_anybody_to_do_what_an_obstacle_refuses() -> None:
-    stuck = Cause("D1", "nobody appends", remedy="append", others=("append", "repair", "nudge"))
+    stuck = Matter(
+        "D1",
+        "nobody appends",
+        verdicts=verdicts("append", others=("append", "repair", "nudge")),
+    )
     torn = Log(TORN, causes=(stuck,))
     found = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
     (left,) = [each for each in found if each.code == "D1"]
@@ -144,7 +149,12 @@ def test_a_read_only_or_full_disk_is_one(tmp_path: Path, options: str, reason: s
 
 
 def test_a_cause_names_no_act_that_an_obstacle_stands_in_the_way_of() -> None:
-    blocked = Cause("E9", "nobody acts", advice="append", remedy="append", others=("repair",))
+    blocked = Matter(
+        "E9",
+        "nobody acts",
+        instruction="append",
+        verdicts=verdicts("append", others=("repair",)),
+    )
     torn = Log(TORN, causes=(blocked,))
     found = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
     told = next(each for each in found if each.code == "E9")

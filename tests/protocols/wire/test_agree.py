@@ -26,7 +26,7 @@ from acp_core import model
 from acp_core.__main__ import no_dashboard
 from acp_core.cli.main import run
 from acp_core.diagnosis import actions, engine
-from acp_core.model import Action, Cause, OutcomeState, Snapshot, Verdict
+from acp_core.model import Action, Matter, OutcomeState, Snapshot, Verdict
 from acp_core.model.errors import Refused
 from acp_core.model.format import is_said
 from acp_core.protocols.kit import guard
@@ -124,7 +124,7 @@ def opened(folder: Path) -> Iterator[AgentFolder]:
         here.close()
 
 
-def seen(here: AgentFolder) -> tuple[Snapshot, tuple[Cause, ...]]:
+def seen(here: AgentFolder) -> tuple[Snapshot, tuple[Matter, ...]]:
     now = datetime.now(UTC)
     snapshot = here.refresh(now)
     return snapshot, engine.diagnose(
@@ -143,7 +143,9 @@ def as_process(*words: str) -> tuple[int, str]:
     return ran.returncode, ran.stdout + ran.stderr
 
 
-def agree(folder: Path, snapshot: Snapshot, causes: tuple[Cause, ...], why: Command | None) -> None:
+def agree(
+    folder: Path, snapshot: Snapshot, causes: tuple[Matter, ...], why: Command | None
+) -> None:
     """What the commands say of it is what is known of it."""
     keys = {cause.key for cause in causes}
     assert {each.key for each in snapshot.obstacles} <= keys
@@ -207,7 +209,7 @@ def mended(name: str, snapshot: Snapshot) -> None:
 
 
 def running(
-    folder: Path, here: AgentFolder, before: tuple[Cause, ...], choice: int, why: Command
+    folder: Path, here: AgentFolder, before: tuple[Matter, ...], choice: int, why: Command
 ) -> None:
     """Once it runs, all that is offered can be done, and what would be refused is not offered."""
     snapshot, causes = seen(here)
@@ -263,7 +265,7 @@ def refuses(here: AgentFolder, offered: dict[str, Action]) -> None:
             assert able or id not in ids, (name, id, status)
 
 
-def cured(here: AgentFolder, cause: Cause, offered: dict[str, Action]) -> None:
+def cured(here: AgentFolder, cause: Matter, offered: dict[str, Action]) -> None:
     """What a cause names as its remedy, and each other way, is done and ends it."""
     if not cause.remedy:
         assert cause.advice

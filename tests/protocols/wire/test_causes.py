@@ -15,7 +15,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from acp_core.model import Cause, OutcomeState
+from acp_core.model import Matter, OutcomeState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.wire import collaboration, matters
@@ -45,7 +45,7 @@ def seen(a: Process, request: pytest.FixtureRequest) -> Iterator[Collaboration]:
         found.close()
 
 
-def why(agent: Collaboration, after: float = 0.0) -> dict[str, Cause]:
+def why(agent: Collaboration, after: float = 0.0) -> dict[str, Matter]:
     """The causes so many seconds from now."""
     agent.refresh(datetime.now(UTC))
     now = datetime.now(UTC) + timedelta(seconds=after)
@@ -63,7 +63,7 @@ def why(agent: Collaboration, after: float = 0.0) -> dict[str, Cause]:
     return found
 
 
-def mend(agent: Collaboration, cause: Cause) -> None:
+def mend(agent: Collaboration, cause: Matter) -> None:
     """Do what the cause asks for."""
     now = datetime.now(UTC)
     (action,) = (each for each in agent.actions(now) if each.name == cause.remedy)

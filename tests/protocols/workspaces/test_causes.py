@@ -13,7 +13,7 @@ from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis.actions import actions as offered
 from acp_core.diagnosis.engine import Diagnosis, diagnose
-from acp_core.model import Cause
+from acp_core.model import Matter
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
 from acp_core.protocols.workspaces import schema
@@ -35,7 +35,7 @@ COORD = "agent-workspaces/.coord"
 Make = Callable[[Path], object]
 
 
-def causes(root: Path, *loops: RunnerState, at: datetime = NOW) -> list[Cause]:
+def causes(root: Path, *loops: RunnerState, at: datetime = NOW) -> list[Matter]:
     """What is found, with these processes of this machine."""
     opened = open_workspaces(str(root))
     seen = opened.refresh(at)

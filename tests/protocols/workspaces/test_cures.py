@@ -22,7 +22,7 @@ from acp_core.cli.output import act_command, fitting
 from acp_core.diagnosis import actions as acts
 from acp_core.diagnosis.engine import Diagnosis
 from acp_core.files.transaction import JOURNAL
-from acp_core.model import Action, Cause, OutcomeState, Snapshot, Verdict
+from acp_core.model import Action, Matter, OutcomeState, Snapshot, Verdict
 from acp_core.model.clock import utc_now
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
@@ -297,7 +297,7 @@ def check(root: Path) -> None:
                 assert carry_out(root, command) == [], (cause.code, command)
 
 
-def cures(root: Path, snapshot: Snapshot, cause: Cause) -> None:
+def cures(root: Path, snapshot: Snapshot, cause: Matter) -> None:
     """The command is done, and the cause is another one or none then."""
     assert cause.remedy is not None
     command = act_command(snapshot, cause.remedy, cause.given)

@@ -16,7 +16,7 @@ import pytest
 
 from acp_core.diagnosis import actions as acts
 from acp_core.files.transaction import JOURNAL, interrupted
-from acp_core.model import Cause, Snapshot
+from acp_core.model import Matter, Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from acp_core.protocols.workspaces.read.manifest import layout
@@ -112,7 +112,7 @@ def test_every_write_is_refused_and_everybody_says_the_same(
         assert ended.text == f"error: {obstacle.sentence}: {obstacle.cure}\n", words
         assert acp(words[0], root, *words[1:], "--dry-run").code == 2, words
     assert contents(root) == before
-    found: Cause = causes(root, at=utc_now())[0]
+    found: Matter = causes(root, at=utc_now())[0]
     assert (found.headline, found.advice, found.remedy) == (
         obstacle.sentence,
         obstacle.cure,

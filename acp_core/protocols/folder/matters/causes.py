@@ -16,14 +16,14 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from acp_core.model import Cause, Finding, Severity, Status, Turn
+from acp_core.model import Finding, Matter, Severity, Status, Turn
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
+from acp_core.model.matter import OWNER, TIME, About, verdicts
 from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder.matters import gates as matters_gates
@@ -75,7 +75,7 @@ class Repairs(NamedTuple):
     diagnose: Diagnose
 
 
-def causes(facts: Facts, repairs: Repairs, case: DiagnosisContext) -> Iterator[Cause]:
+def causes(facts: Facts, repairs: Repairs, case: DiagnosisContext) -> Iterator[Matter]:
     """Every cause, group by group.
 
     Args:
@@ -99,23 +99,23 @@ def causes(facts: Facts, repairs: Repairs, case: DiagnosisContext) -> Iterator[C
 
 
 def _as_far_as_it_goes(
-    facts: Facts, repairs: Repairs, case: DiagnosisContext, cause: Cause
-) -> Cause:
+    facts: Facts, repairs: Repairs, case: DiagnosisContext, cause: Matter
+) -> Matter:
     """The cause with a repair as its remedy only where that mends the file.
 
     That nobody takes part is a cause of its own, which says what mends it.
     """
     now = case.snapshot.as_of
     try:
-        if cause.document in repairs.planned(facts, now):
+        if cause.about.document in repairs.planned(facts, now):
             return cause
         damage = repairs.diagnose(facts.folder, now)
     except (Refused, OSError) as error:
-        return replace(cause, advice=clean_line(str(error), _LONG), remedy=None)
-    if not facts.participants and cause.document == records.PROTOCOL_FILE:
-        return replace(cause, advice=_FOLLOWS, remedy=None)
-    advice = "; ".join(damage.hopeless) or f"restore {cause.document} from a copy"
-    return replace(cause, advice=clean_line(advice, _LONG), remedy=None)
+        return cause._replace(instruction=clean_line(str(error), _LONG), verdicts=())
+    if not facts.participants and cause.about.document == records.PROTOCOL_FILE:
+        return cause._replace(instruction=_FOLLOWS, verdicts=())
+    advice = "; ".join(damage.hopeless) or f"restore {cause.about.document} from a copy"
+    return cause._replace(instruction=clean_line(advice, _LONG), verdicts=())
 
 
 MENDING = frozenset({"repair"})
@@ -295,7 +295,7 @@ OTHERS = frozenset(
 """Findings that other groups gather."""
 
 
-def log_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def log_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """Everything that is broken."""
     broken = is_broken(case)
     grouped: dict[_Kind, list[Finding]] = {}
@@ -370,7 +370,7 @@ def quoted(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _cause(case: DiagnosisContext, kind: _Kind, findings: Sequence[Finding]) -> Cause:
+def _cause(case: DiagnosisContext, kind: _Kind, findings: Sequence[Finding]) -> Matter:
     """A cause for findings of one kind; it is the obstacle that they are, if they are one."""
     first, documents = findings[0], {each.document for each in findings}
     obstacle = next(
@@ -379,81 +379,77 @@ def _cause(case: DiagnosisContext, kind: _Kind, findings: Sequence[Finding]) -> 
         None,
     )  # fmt: skip
     lag = next((need.key for need in case.snapshot.needs if need.code == "lagging"), "")
-    return Cause(
+    return Matter(
         kind.code,
         kind.headline,
-        advice=obstacle.cure if obstacle else kind.advice,
+        instruction=obstacle.cure if obstacle else kind.advice,
+        move=OWNER if kind is not _UNKNOWN else TIME,
         evidence=quoted(findings),
-        wanted=kind is not _UNKNOWN,
-        remedy=(obstacle.remedy or None) if obstacle else kind.remedy,
+        verdicts=verdicts((obstacle.remedy or None) if obstacle else kind.remedy),
+        about=About(document=first.document, line=first.line, event=first.event),
         since=since_broken(case),
         key=(lag if kind is _LAG else obstacle.key if obstacle else "")
         or f"{kind.code}:{first.code}:{mark_of(findings)}",
         explains=explained(case),
-        document=first.document,
-        line=first.line,
-        event=first.event,
     )
 
 
-def _beyond_mending(facts: Facts, cause: Cause) -> Cause:
+def _beyond_mending(facts: Facts, cause: Matter) -> Matter:
     """A cause that only a new folder leads out of."""
     remedy = unrecoverable_log.remedy(facts.lines)
-    return replace(
-        cause,
-        advice=unrecoverable_log.way_out(facts.folder, facts.lines),
-        remedy=remedy or None,
-        given=(("reason", unrecoverable_log.ANSWER),) if remedy == "block" else (),
+    given = (("reason", unrecoverable_log.ANSWER),) if remedy == "block" else ()
+    return cause._replace(
+        instruction=unrecoverable_log.way_out(facts.folder, facts.lines),
+        verdicts=verdicts(remedy, given, cause.others),
         key=cause.key if cause.key.startswith("log:") else f"{cause.key}:{remedy}",
     )
 
 
-def _residual(case: DiagnosisContext, findings: Sequence[Finding]) -> Cause:
+def _residual(case: DiagnosisContext, findings: Sequence[Finding]) -> Matter:
     """What no other cause speaks of makes it invalid."""
     codes = ",".join(sorted({finding.code for finding in findings}))
     key = "A0:ACP114" if codes == "ACP114" else f"A0:{codes}:{mark_of(findings)}"
     obstacle = next((each for each in case.snapshot.obstacles if each.key == key), None)
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    return Cause(
+    return Matter(
         "A0",
         obstacle.sentence if obstacle else f"invalid: {clean_line(first.message, 200)}{more}",
-        advice=obstacle.cure if obstacle else first.remedy.rstrip("."),
+        instruction=obstacle.cure if obstacle else first.remedy.rstrip("."),
         evidence=quoted(findings),
-        remedy="repair" if any(finding.action == "repair" for finding in findings) else None,
+        verdicts=verdicts(
+            "repair" if any(finding.action == "repair" for finding in findings) else None
+        ),
+        about=About(document=first.document, line=first.line, event=first.event),
         since=since_broken(case),
         key=key,
         explains=explained(case),
-        document=first.document,
-        line=first.line,
-        event=first.event,
     )
 
 
-def _clock(facts: Facts, case: DiagnosisContext) -> Cause | None:
+def _clock(facts: Facts, case: DiagnosisContext) -> Matter | None:
     """The last event comes from a clock that is ahead of this one."""
     last = facts.history.last
     at = records.parse_time(last.at) if last else None
     read = case.snapshot.as_of
     if last is None or at is None or (at - read).total_seconds() <= records.CLOCKS_DIFFER:
         return None
-    return Cause(
+    return Matter(
         "A6",
         f"the last event has a time in the future ({clean_line(last.at, 40)}): a clock is wrong",
-        advice=f"set the clock of {clean_name(last.sender, 60)}'s machine, or of this one",
+        instruction=f"set the clock of {clean_name(last.sender, 60)}'s machine, or of this one",
+        move=TIME,
         evidence=(
             f"seq {clean_line(last.name, 40)} from {clean_name(last.sender, 60)}",
             f"this machine's clock showed {records.format_time(read)} when acp read the event",
         ),
         certain=False,
-        wanted=False,
-        participant=clean_name(last.sender, 200),
+        about=About(participant=clean_name(last.sender, 200), document=records.LOG_FILE),
         key=f"A6:{clean_line(last.name, 40)}",
-        document=records.LOG_FILE,
     )
 
 
-def _copies(facts: Facts, case: DiagnosisContext) -> Cause | None:
+def _copies(facts: Facts, case: DiagnosisContext) -> Matter | None:
     """A program that keeps folders in step met two versions of a file."""
     try:
         names = os.listdir(facts.folder)
@@ -465,17 +461,17 @@ def _copies(facts: Facts, case: DiagnosisContext) -> Cause | None:
     )
     if not copies:
         return None
-    return Cause(
+    return Matter(
         "A9",
         "a sync program left two versions of a file: participants may see different content",
-        advice="compare the versions, keep the right one under the original name, and remove the copies",
+        instruction="compare the versions, keep the right one under the original name, and remove the copies",
         evidence=tuple(f"copy: {clean_line(name, 200)}" for name in copies[:_SHOWN]),
         certain=False,
         key=f"A9:{','.join(clean_line(name, 60) for name in copies[:_SHOWN])}",
     )
 
 
-def _disk(facts: Facts, case: DiagnosisContext) -> Cause | None:
+def _disk(facts: Facts, case: DiagnosisContext) -> Matter | None:
     """Nothing can be written any more."""
     if case.snapshot.status is not Status.ACTIVE:
         return None
@@ -487,16 +483,16 @@ def _disk(facts: Facts, case: DiagnosisContext) -> Cause | None:
     if found.f_bavail * found.f_frsize >= _ROOM and writable:
         return None
     full = writable
-    return Cause(
+    return Matter(
         "A9",
         "the disk is full: no event can be appended"
         if full
         else "you do not have write access to this folder",
-        advice="free some disk space"
+        instruction="free some disk space"
         if full
         else "participants that run under your account cannot append either",
+        move=OWNER if full else TIME,
         evidence=(f"folder: {clean_line(facts.folder, 4_096)}",),
-        wanted=full,
         key=f"A9:{'disk' if full else 'access'}",
     )
 
@@ -506,7 +502,7 @@ _NO_EVENT = ("ACP302", "ACP303")
 _FROZEN = ("ACP504", "ACP507")
 
 
-def half_done_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def half_done_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """Every half-done turn."""
     if case.snapshot.status is Status.ACTIVE:
         for turn in case.agents_waited_for():
@@ -522,7 +518,7 @@ def half_done_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     yield from _out_of_turn(facts, case)
 
 
-def _written(facts: Facts, case: DiagnosisContext, turn: Turn) -> Cause | None:
+def _written(facts: Facts, case: DiagnosisContext, turn: Turn) -> Matter | None:
     """A document was written in this turn, its event never came, and nobody is at it any more."""
     name = next((n for n in facts.participants if clean_line(n, 200) == turn.participant), None)
     found = required(steps(facts, name)) if name else ()
@@ -538,24 +534,27 @@ def _written(facts: Facts, case: DiagnosisContext, turn: Turn) -> Cause | None:
         working = loop is not None and (loop.alive or loop.program_alive)
         if working or not case.stalled(turn.participant, at, 2 * case.patience.quiet):
             return None
-    wanted = [each.wanted for each in case.found if each.participant == turn.participant]
-    return Cause(
+    wanted = [each.wanted for each in case.found if each.about.participant == turn.participant]
+    return Matter(
         "C1",
         f"{turn.participant} wrote {document}, but appended no event",
-        advice=f"append {step.event} on its behalf, or ask it to append only the event",
+        instruction=f"append {step.event} on its behalf, or ask it to append only the event",
+        move=OWNER
+        if (any(wanted) or not wanted) and not case.is_kept_outside(turn.participant)
+        else TIME,
         evidence=(
             f"{document} changed {dated(at)} (by its file time)",
             f"{turn.participant} has had the turn since {dated(turn.since)}; no event from it since",
         ),
         certain=False,
-        wanted=(any(wanted) or not wanted) and not case.is_kept_outside(turn.participant),
-        remedy=event_of_turn(facts) or None,
-        given=(("participant", turn.participant),),
-        others=("nudge", "relaunch"),
-        participant=turn.participant,
+        verdicts=verdicts(
+            event_of_turn(facts) or None,
+            (("participant", turn.participant),),
+            ("nudge", "relaunch"),
+        ),
+        about=About(participant=turn.participant, document=document),
         since=at,
         key=f"C1:{turn.participant}:{turn.since_event}",
-        document=document,
     )
 
 
@@ -581,23 +580,25 @@ def _gathered_findings(
     case: DiagnosisContext,
     code: str,
     findings: list[Finding],
-    headline: str,
-    advice: str,
-    **more: object,
-) -> Cause:
+    sentence: str,
+    instruction: str,
+    remedy: str | None,
+    given: tuple[tuple[str, str], ...] = (),
+    stage: str = "",
+) -> Matter:
     first = findings[0]
-    fields: dict[str, object] = {
-        "advice": advice,
-        "evidence": quoted(findings),
-        "since": since_broken(case),
-        "key": f"{code}:{first.code}:{mark_of(findings)}",
-        "explains": explained(case),
-        "document": first.document,
-        "line": first.line,
-        "event": first.event,
-        "root": any("validate must pass" in text for loop in case.loops for text in _reasons(loop)),
-    }
-    return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
+    return Matter(
+        code,
+        sentence,
+        instruction,
+        evidence=quoted(findings),
+        verdicts=verdicts(remedy, given),
+        about=About(document=first.document, line=first.line, event=first.event),
+        since=since_broken(case),
+        key=f"{code}:{first.code}:{mark_of(findings)}" + (f":{stage}" if stage else ""),
+        explains=explained(case),
+        root=any("validate must pass" in text for loop in case.loops for text in _reasons(loop)),
+    )
 
 
 def _reasons(loop: RunnerState) -> tuple[str, ...]:
@@ -605,7 +606,7 @@ def _reasons(loop: RunnerState) -> tuple[str, ...]:
     return (*(loop.run.refusals if loop.run else ()), loop.shown.note)
 
 
-def _headings(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
+def _headings(case: DiagnosisContext, errors: list[Finding]) -> Matter | None:
     findings = [finding for finding in errors if finding.code in _HEADING]
     if not findings:
         return None
@@ -624,7 +625,7 @@ def _headings(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
     )
 
 
-def _unannounced(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
+def _unannounced(case: DiagnosisContext, errors: list[Finding]) -> Matter | None:
     findings = [finding for finding in errors if finding.code in _NO_EVENT]
     if not findings:
         return None
@@ -639,7 +640,7 @@ def _unannounced(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
     )
 
 
-def _thawed(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
+def _thawed(case: DiagnosisContext, errors: list[Finding]) -> Matter | None:
     findings = [finding for finding in errors if finding.code in _FROZEN]
     if not findings:
         return None
@@ -655,11 +656,11 @@ def _thawed(case: DiagnosisContext, errors: list[Finding]) -> Cause | None:
         "restore the frozen version, or block and continue in a new folder",
         remedy=remedy,
         given=(("reason", "The frozen deliverable was changed."),) if remedy == "block" else (),
-        key=f"C5:{findings[0].code}:{mark_of(findings)}:{status.value}",
+        stage=status.value,
     )
 
 
-def _out_of_turn(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def _out_of_turn(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """What is being reviewed changed meanwhile: reviewers read different versions."""
     if facts.history.machine.phase != "reviewing":
         return
@@ -667,25 +668,27 @@ def _out_of_turn(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     if not late:
         return
     names = ", ".join(document.id for document in late)
-    yield Cause(
+    yield Matter(
         "C4",
         f"{names} changed during the review",
-        advice="ask the reviewers to read it again",
+        instruction="ask the reviewers to read it again",
+        move=TIME,
         evidence=tuple(f"{document.id} {document.late}" for document in late),
         certain=not any(INFERRED in document.late for document in late),
-        wanted=False,
-        remedy="nudge" if any(loop.alive for loop in case.loops) else None,
-        given=(("message", f"{names} changed since it was submitted: read it again."),),
+        verdicts=verdicts(
+            "nudge" if any(loop.alive for loop in case.loops) else None,
+            (("message", f"{names} changed since it was submitted: read it again."),),
+        ),
+        about=About(document=late[0].id),
         since=min((document.changed for document in late if document.changed), default=None),
         key=f"C4:{names}:{facts.history.machine.round}",
-        document=late[0].id,
     )
 
 
 _LONG_EVIDENCE = 300
 
 
-def conflict_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def conflict_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """Every text that waits to be settled, and a store that only a newer acp can use."""
     if facts.newer_share:
         yield _newer(facts.newer_share)
@@ -695,51 +698,49 @@ def conflict_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
         yield _events(each) if each.document == records.LOG_FILE else _document(each)
 
 
-def _newer(reason: str) -> Cause:
-    return Cause(
+def _newer(reason: str) -> Matter:
+    return Matter(
         "C6",
         "this acp is too old for the store of this folder",
-        advice="update acp on this machine; until then, what is here is as it was when it was read last",
+        instruction="update acp on this machine; until then, what is here is as it was when it was read last",
         evidence=(reason,),
         key="newer-share",
     )
 
 
-def _strange(reason: str) -> Cause:
-    return Cause(
+def _strange(reason: str) -> Matter:
+    return Matter(
         "C6",
         "another program changed what names the store of this folder",
-        advice="put it back with `acp join`, or end the sharing with `acp unshare`; find the program that changed it",
+        instruction="put it back with `acp join`, or end the sharing with `acp unshare`; find the program that changed it",
         evidence=(clean_line(reason, 1_000),),
         key="strange-share",
     )
 
 
-def _document(kept: KeptText) -> Cause:
+def _document(kept: KeptText) -> Matter:
     name = clean_line(kept.document, _LONG_EVIDENCE)
-    return Cause(
+    return Matter(
         "C6",
         f"{name} was changed here and on another host",
-        advice=f"take yours with `acp sync --mine {name}`, or keep the other with `acp sync --theirs {name}`",
+        instruction=f"take yours with `acp sync --mine {name}`, or keep the other with `acp sync --theirs {name}`",
         evidence=(
             f"{name} holds the text of the other host",
             f"the text of this host is in {clean_line(kept.file, _LONG_EVIDENCE)}",
         ),
-        remedy=SYNC,
-        given=(("mine", kept.document),),
+        verdicts=verdicts(SYNC, (("mine", kept.document),)),
+        about=About(document=name),
         key=f"gave-way:{clean_line(kept.file, _LONG_EVIDENCE)}",
-        document=name,
     )
 
 
-def _events(kept: KeptText) -> Cause:
-    return Cause(
+def _events(kept: KeptText) -> Matter:
+    return Matter(
         "C6",
         "events that were appended here without acp are not in the store",
-        advice="append them again with `acp sync --again`, or drop them with `acp sync --theirs events.jsonl`",
+        instruction="append them again with `acp sync --again`, or drop them with `acp sync --theirs events.jsonl`",
         evidence=(f"they are in {clean_line(kept.file, _LONG_EVIDENCE)}",),
-        remedy=SYNC,
-        given=(("again", "true"),),
+        verdicts=verdicts(SYNC, (("again", "true"),)),
+        about=About(document=records.LOG_FILE),
         key=f"gave-way:{clean_line(kept.file, _LONG_EVIDENCE)}",
-        document=records.LOG_FILE,
     )

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from acp_core.files.markdown import CheckBox, normalise
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
-from acp_core.model import Cause, Status, Turn
+from acp_core.model import Matter, Status, Turn
 from acp_core.model.format import dated
+from acp_core.model.matter import OWNER, TIME, About, verdicts
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder.read.current_state import continued_in
 from acp_core.protocols.folder.read.facts import Facts
@@ -67,7 +68,7 @@ def gate_fields(protocol: dict[str, Any]) -> dict[str, str]:
     return {"ready": READY} | {f"gate_{number}": text for number, text in texts}
 
 
-def gate_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def gate_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """Every gate that keeps somebody who is stuck from going on; and who is late."""
     if case.snapshot.status is not Status.ACTIVE:
         return
@@ -80,29 +81,27 @@ def gate_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     yield from _ping_pong(facts, case)
 
 
-def _cause(case: DiagnosisContext, turn: Turn, obstacle: Obstacle) -> Cause:
-    of_turn = [each for each in case.found if each.participant == turn.participant]
+def _cause(case: DiagnosisContext, turn: Turn, obstacle: Obstacle) -> Matter:
+    of_turn = [each for each in case.found if each.about.participant == turn.participant]
     message = obstacle.message or f"{obstacle.headline}. Fix this, then append your event."
     remedy, given = obstacle.remedy, obstacle.given
     if remedy is None:
         loop = case.loop(turn.participant)
         remedy = "nudge" if loop is not None and loop.alive else None
         given = (("participant", turn.participant), ("message", message)) if remedy else ()
-    return Cause(
+    return Matter(
         obstacle.code,
         obstacle.headline,
-        advice=obstacle.advice,
+        instruction=obstacle.advice,
+        move=OWNER
+        if any(each.wanted for each in of_turn) and not case.is_kept_outside(turn.participant)
+        else TIME,
         evidence=obstacle.evidence,
-        wanted=any(each.wanted for each in of_turn) and not case.is_kept_outside(turn.participant),
-        remedy=remedy,
-        given=given,
-        others=("nudge",) if remedy != "nudge" else (),
-        participant=turn.participant,
+        verdicts=verdicts(remedy, given, ("nudge",) if remedy != "nudge" else ()),
+        about=About(participant=turn.participant, document=obstacle.document, line=obstacle.line),
         since=turn.since,
         key=":".join(_identity(turn, obstacle)),
         root=was_refused_for(case, turn, obstacle.refusal),
-        document=obstacle.document,
-        line=obstacle.line,
     )
 
 
@@ -343,7 +342,7 @@ _TESTS: tuple[Callable[[Facts], Iterator[Obstacle]], ...] = (
 # who is late, and who goes round in circles
 
 
-def _late(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def _late(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """Several were asked, some have answered: who keeps the others waiting."""
     machine = facts.history.machine
     accepting = machine.phase == "decision_review" and machine.classified
@@ -355,19 +354,19 @@ def _late(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     if not late or asked < 2 or len(waiting) == asked:
         return
     names = ", ".join(turn.participant for turn in late)
-    yield Cause(
+    yield Matter(
         "D1",
         f"{asked - len(waiting)} of {asked} have answered; still waiting for {names}",
-        advice=f"help only {names}: the others are idle",
+        instruction=f"help only {names}: the others are idle",
+        move=TIME,
         evidence=tuple(f"{turn.participant} must {turn.what}" for turn in late),
-        wanted=False,
-        participant=late[0].participant,
+        about=About(participant=late[0].participant),
         since=late[0].since,
         key=f"D1:{names}:{late[0].since_event}",
     )
 
 
-def _ping_pong(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def _ping_pong(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """Round after round, and as much must change as before."""
     machine = facts.history.machine
     if machine.round < _MANY_ROUNDS or machine.phase not in ("reviewing", "revising"):
@@ -382,18 +381,19 @@ def _ping_pong(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     listed = ", ".join(str(count) for count in counts[-5:])
     owner = clean_name(machine.owner or "", 200)
     loop = case.loop(owner)
-    yield Cause(
+    yield Matter(
         "D9",
         f"{len(counts)} review rounds without progress",
-        advice="send a message that says which changes matter, or decide yourself",
+        instruction="send a message that says which changes matter, or decide yourself",
         evidence=(f"required changes per round: {listed}",),
         certain=False,
-        remedy="nudge" if loop is not None and loop.alive else None,
-        given=(("participant", owner),),
-        others=("block",),
-        participant=owner or None,
+        verdicts=verdicts(
+            "nudge" if loop is not None and loop.alive else None,
+            (("participant", owner),),
+            ("block",),
+        ),
+        about=About(participant=owner or None, document="review.md"),
         key=f"D9:{len(counts)}",
-        document="review.md",
     )
 
 
@@ -492,7 +492,7 @@ def _changes(body: str) -> int:
 _LONGEST_ANSWER = 1_000
 
 
-def human_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def human_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """A participant stopped it with ``blocked``: only a person gets it going again."""
     blockers = facts.history.blockers
     if facts.history.machine.phase != "blocked" or not blockers:
@@ -503,26 +503,27 @@ def human_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     then = "" if facts.participants else ", after you add participants"
     if after:
         place = clean_line(after, _LONGEST_ANSWER)
-        yield Cause(
+        yield Matter(
             "E2",
             f"it was continued in {place}",
-            advice=f"see there: `acp why {shlex.quote(place)}`",
+            instruction=f"see there: `acp why {shlex.quote(place)}`",
+            move=TIME,
             evidence=_quoted(blockers),
-            wanted=False,
+            about=About(event=clean_line(last.name, 40)),
             key=f"continued:{place}",
-            event=clean_line(last.name, 40),
         )
     elif need is not None:
-        yield Cause(
+        yield Matter(
             "E1",
             case.snapshot.headline.rstrip("."),
-            advice=f"answer the blocker and continue in a new folder{then}",
+            instruction=f"answer the blocker and continue in a new folder{then}",
             evidence=_quoted(blockers),
-            remedy="continue" if facts.participants else None,
-            participant=clean_name(first.sender, 200),
+            verdicts=verdicts("continue" if facts.participants else None),
+            about=About(
+                participant=clean_name(first.sender, 200), event=clean_line(first.name, 40)
+            ),
             since=need.since,
             key=need.key,
-            event=clean_line(first.name, 40),
         )
 
 
@@ -537,7 +538,7 @@ def _quoted(blockers: list[Entry]) -> tuple[str, ...]:
     return (*lines, f"and {more} more") if more > 0 else tuple(lines)
 
 
-def acceptance_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
+def acceptance_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     """What stops those who are to accept or to go on, as the matter of the one who can mend it.
 
     Nobody who is waited for can go on, so that it is a cause at once. A person is wanted, unless the
@@ -554,18 +555,15 @@ def acceptance_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Cause]:
     accepting = machine.phase == "decision_review" and machine.classified
     so = "every acceptance is refused" if accepting else "nothing can be passed or completed"
     for each in obstacles:
-        yield Cause(
+        yield Matter(
             each.code,
             f"{each.headline}: {so}",
-            advice=each.advice,
+            instruction=each.advice,
+            move=OWNER if tried or not (alive and machine.owner in machine.waiting) else TIME,
             evidence=each.evidence,
-            wanted=tried or not (alive and machine.owner in machine.waiting),
-            remedy=each.remedy,
-            others=("nudge",) if alive else (),
-            participant=owner or None,
+            verdicts=verdicts(each.remedy, others=("nudge",) if alive else ()),
+            about=About(participant=owner or None, document=each.document, line=each.line),
             since=since,
             key=f"{each.code}:{machine.last.get('question_classified')}:{mark(each.evidence)}",
             root=True,
-            document=each.document,
-            line=each.line,
         )

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.model import Cause, Finding, Need, Severity
+from acp_core.model import Finding, Matter, Need, Severity
 from acp_core.model.format import sentence_case
+from acp_core.model.matter import OWNER, TIME, About, verdicts
 from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import ActiveTurn, Pending
@@ -250,25 +251,21 @@ class Trouble(NamedTuple):
             explanation=explanation, remedy=self.remedy or remedy,
         )  # fmt: skip
 
-    def cause(self) -> Cause:
+    def cause(self) -> Matter:
         """As a cause; only where ``group`` is set."""
-        return Cause(
+        return Matter(
             self.group,
             self.message.rstrip("."),
-            self.remedy.rstrip("."),
-            self.evidence,
-            self.certain,
-            remedy=self.action or None,
-            given=self.given,
-            others=self.others,
-            root=self.root,
-            participant=self.participant,
-            wanted=self.wanted,
+            instruction=self.remedy.rstrip("."),
+            move=OWNER if self.wanted else TIME,
+            evidence=self.evidence,
+            certain=self.certain,
+            verdicts=verdicts(self.action or None, self.given, self.others),
+            about=About(participant=self.participant, document=self.document, line=self.line),
             since=self.since,
             key=self.key,
             explains=self.explains,
-            document=self.document,
-            line=self.line,
+            root=self.root,
         )
 
 

@@ -525,7 +525,7 @@ class Mirror:
 
 def _plain_headline(shown: Snapshot) -> str:
     """The headline without what is to be done, which is said again of the causes here."""
-    advice = continued(shown.causes[0].advice, names_in(shown)) if shown.causes else ""
+    advice = continued(shown.causes[0].instruction, names_in(shown)) if shown.causes else ""
     return shown.headline.removesuffix(f" What to do: {advice}.") if advice else shown.headline
 
 
