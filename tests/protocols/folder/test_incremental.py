@@ -162,7 +162,7 @@ def test_an_event_costs_no_more_than_itself(folder: Path, monkeypatch: pytest.Mo
 
     module = "acp_core.protocols.folder"
     monkeypatch.setattr(f"{module}.write.opened.take", forbidden)
-    monkeypatch.setattr(f"{module}.schema.parse_lines", forbidden)
+    monkeypatch.setattr(f"{module}.schema.records.parse_lines", forbidden)
     monkeypatch.setattr(f"{module}.read.log.History.again", forbidden)
     monkeypatch.setattr(f"{module}.write.repair.headings", forbidden)
     acts = {act.name: act for act in kept.actions(now + timedelta(seconds=30))}
