@@ -261,7 +261,9 @@ def _within(snapshot: Snapshot, cause: Matter) -> Matter:
         return cause
     instruction = cause.instruction
     if instruction and cause.remedy and cause.verdicts[0] not in left:
-        first, then = (_continued(each, snapshot) for each in (obstacles[0].cure, instruction))
+        first, then = (
+            _continued(each, snapshot) for each in (obstacles[0].instruction, instruction)
+        )
         instruction = f"first {first}; then {then}"
     return cause._replace(verdicts=left, instruction=instruction)
 
@@ -269,8 +271,7 @@ def _within(snapshot: Snapshot, cause: Matter) -> Matter:
 def _of_obstacles(snapshot: Snapshot, found: Iterable[Matter]) -> list[Matter]:
     """A cause for each obstacle that no other cause tells in more detail."""
     known = {cause.key for cause in found}
-    made = map(guard.cause, snapshot.obstacles)
-    return [cause for cause in made if cause.key not in known]
+    return [each for each in snapshot.obstacles if each.key not in known]
 
 
 def _in_order(causes: Sequence[Matter], damage: Set[str]) -> list[Matter]:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from acp_core.model.snapshot import Need as Need
     from acp_core.model.snapshot import NextAction as NextAction
     from acp_core.model.snapshot import Notice as Notice
-    from acp_core.model.snapshot import Obstacle as Obstacle
     from acp_core.model.snapshot import Panel as Panel
     from acp_core.model.snapshot import Participant as Participant
     from acp_core.model.snapshot import Phase as Phase
@@ -67,7 +66,7 @@ _MODULES = {
     "matter": "Matter",
     "snapshot": (
         "Cost Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
-        "Obstacle Panel Participant Phase PhaseState Question Row Runner Severity Snapshot Source "
+        "Panel Participant Phase PhaseState Question Row Runner Severity Snapshot Source "
         "SourceState Status Target Tone Turn Verdict Visit"
     ),
 }

@@ -159,3 +159,42 @@ def verdicts(
     values = tuple(given)
     first = (Verdict(act, values),) if act else ()
     return (*first, *(Verdict(name, values, ends=False) for name in others))
+
+
+def damage(
+    code: str,
+    sentence: str,
+    cure: str,
+    allowed: frozenset[str] = frozenset(),
+    remedy: str = "",
+    given: Iterable[tuple[str, str]] = (),
+    *,
+    evidence: tuple[str, ...] = (),
+    participant: str | None = None,
+    document: str | None = None,
+    line: int | None = None,
+    key: str = "",
+    move: Move = OWNER,
+) -> Matter:
+    """Damage that was seen, or somebody else's claim: until it is over, writes are refused.
+
+    Args:
+        code, sentence, evidence, key, move: as those of a `Matter`.
+        cure: its instruction: a command that is complete as it stands, or what has to be chosen.
+        allowed: the acts that are not refused: those that mend it, or that end it all.
+        remedy, given: the act that mends it, with values; "" where none of acp's does.
+        participant, document, line: what it is about.
+    """
+    return Matter(
+        code,
+        sentence,
+        cure,
+        move,
+        Kind.DAMAGE,
+        evidence,
+        verdicts=verdicts(remedy, given),
+        about=About(participant, document, line),
+        key=key or f"obstacle:{code}:{participant or ''}",
+        refuses=allowed,
+        root=move == OWNER,
+    )

@@ -17,7 +17,7 @@ from acp_core.model import (
     Status,
     Turn,
 )
-from acp_core.model.snapshot import Matter
+from acp_core.model.matter import Matter
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 

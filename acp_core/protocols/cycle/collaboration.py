@@ -15,7 +15,6 @@ from acp_core.files.claims import run_folder
 from acp_core.files.reading import just_changed, stamp
 from acp_core.model import Action, Card, DocumentText, Event, Matter, Snapshot
 from acp_core.model.past import PastLog, Story, TrackedFile
-from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean_line
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.cycle import matters, schema, state
@@ -106,7 +105,7 @@ class Cycles(Collaboration):
         self._last = with_parts_of(last, made) if last and doubt else made
         return self._last
 
-    def _others(self) -> tuple[Obstacle, ...]:
+    def _others(self) -> tuple[Matter, ...]:
         """Another account's orchestrator, beside which no second one is started."""
         from acp_core.protocols.cycle.conduct import process  # only beside an orchestrator
 

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from acp_core.files import claims
 from acp_core.model import Matter
 from acp_core.model.format import count, dated
-from acp_core.model.matter import TIME, About, verdicts
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import TIME, About, damage, verdicts
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import orchestrator_spec, scan
@@ -83,8 +81,8 @@ def _damaged(cycle: Cycle, case: DiagnosisContext) -> Iterator[Matter]:
     for each in case.snapshot.obstacles:
         if each.code == STATE:
             written = f"last written {dated(cycle.record.file.changed)}"
-            made = guard.cause(replace(each, evidence=(*each.evidence, written)))
-            yield made if cycle.lost else made._replace(since=cycle.record.file.changed)
+            since = None if cycle.lost else cycle.record.file.changed
+            yield each._replace(evidence=(*each.evidence, written), since=since)
 
 
 def _decisions(cycle: Cycle) -> Iterator[Matter]:
@@ -356,7 +354,7 @@ _ELSEWHERE = frozenset({SELECT_ACT, START_ACT})  # acts that leave this cycle's 
 _UNWRITTEN = frozenset({SELECT_ACT})  # acts that write nothing into the project
 
 
-def of_cycle(root: Path, cycle: Cycle) -> tuple[Obstacle, ...]:
+def of_cycle(root: Path, cycle: Cycle) -> tuple[Matter, ...]:
     """What stands in the way of writes to a cycle, as it was read.
 
     A file that is just being written is granted its moment.
@@ -365,28 +363,28 @@ def of_cycle(root: Path, cycle: Cycle) -> tuple[Obstacle, ...]:
     return of_problem(root, cycle.id, problem)
 
 
-def of_state(root: Path, id: str) -> tuple[Obstacle, ...]:
+def of_state(root: Path, id: str) -> tuple[Matter, ...]:
     """What stands in the way of writes to a cycle, as it stands now."""
     return of_problem(root, id, read_state_file(_file(root, id)).problem)
 
 
-def of_problem(root: Path, id: str, problem: str) -> tuple[Obstacle, ...]:
+def of_problem(root: Path, id: str, problem: str) -> tuple[Matter, ...]:
     """What stands in the way where this is wrong with the state file; "" for nothing."""
     return (*_of_state(root, id, problem), *of_disk(root))
 
 
-def of_disk(root: Path) -> tuple[Obstacle, ...]:
+def of_disk(root: Path) -> tuple[Matter, ...]:
     """Whether nothing can be written into a project's cycles; before there are any, into it."""
     home = scan.home(root)
     found = guard.disk(home or root)
-    return (replace(found, allowed=_UNWRITTEN),) if found else ()
+    return (found._replace(refuses=_UNWRITTEN),) if found else ()
 
 
 def _file(root: Path, id: str) -> Path:
     return root.joinpath(*schema.HOME, f"{id}.json")
 
 
-def _of_state(root: Path, id: str, problem: str) -> Iterator[Obstacle]:
+def _of_state(root: Path, id: str, problem: str) -> Iterator[Matter]:
     if not problem:
         return
     name = clean_line(f"{id}.json")
@@ -397,7 +395,7 @@ def _of_state(root: Path, id: str, problem: str) -> Iterator[Obstacle]:
         cure, remedy = clean_line(" ".join(map(shlex.quote, words)), 8192), REBUILD_ACT
     else:
         cure, remedy = f"restore {name} from your own copy, or remove what is left of the cycle", ""
-    yield Obstacle(
+    yield damage(
         STATE,
         clean_line(f"the state file {name} {problem}"),
         cure,

@@ -11,7 +11,7 @@ from acp_core.model import format
 from acp_core.model.action_spec import PLACE, Answer, By, Field, Kind, QuerySpec
 from acp_core.model.errors import Refused
 from acp_core.model.format import sentence_case
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import Matter
 from acp_core.protocols.cycle import matters, schema, state
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.read import progress
@@ -33,7 +33,7 @@ def status(values: Values) -> Answer:
     opened = open_folder(values.folder)
     cycle = opened.find(values.cycle)
     data, damaged = _facts(cycle, str(opened.root)), matters.of_cycle(opened.root, cycle)
-    data["obstacles"] = [{"sentence": each.sentence, "cure": each.cure} for each in damaged]
+    data["obstacles"] = [{"sentence": each.sentence, "cure": each.instruction} for each in damaged]
     lines = [*_head(cycle, data), *_obstacles(damaged)]
     if cycle.value:
         lines += [*_agents(cycle, data["orchestrator"] is not None), *_waiting(cycle)]
@@ -85,11 +85,11 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
     yield f"orchestrator: process {pid}{other}" if pid else "orchestrator: none running"
 
 
-def _obstacles(found: Iterable[Obstacle]) -> Iterator[str]:
+def _obstacles(found: Iterable[Matter]) -> Iterator[str]:
     """What stands in the way of every act, and what mends it."""
     for each in found:
         yield f"! {sentence_case(each.sentence)}"
-        yield f"    {each.cure}"
+        yield f"    {each.instruction}"
 
 
 def _agents(cycle: Cycle, conducted: bool) -> Iterator[str]:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.model.errors import Refused
-from acp_core.model.matter import OWNER, TIME, About, Matter, verdicts
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import Matter, Move, Mover, damage
 from acp_core.model.text import clean_line
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ CODE_OF_CONDUCTOR = "E24"
 _LEAST_FREE = 64 << 10  # bytes: less than a state and its journal may need
 
 
-def check(obstacles: Iterable[Obstacle], act: str) -> None:
+def check(obstacles: Iterable[Matter], act: str) -> None:
     """Let an act pass, or refuse it.
 
     Args:
@@ -41,34 +40,17 @@ def check(obstacles: Iterable[Obstacle], act: str) -> None:
         raise Refused(refusal(left))
 
 
-def blocking(obstacles: Iterable[Obstacle], act: str) -> tuple[Obstacle, ...]:
+def blocking(obstacles: Iterable[Matter], act: str) -> tuple[Matter, ...]:
     """The obstacles that an act must not step over."""
-    return tuple(each for each in obstacles if act not in each.allowed)
+    return tuple(each for each in obstacles if each.refuses is not None and act not in each.refuses)
 
 
-def refusal(obstacles: Iterable[Obstacle]) -> str:
+def refusal(obstacles: Iterable[Matter]) -> str:
     """All obstacles in one line: what is wrong, and what mends it."""
-    return "; ".join(f"{each.sentence}: {each.cure}" for each in obstacles)
+    return "; ".join(f"{each.sentence}: {each.instruction}" for each in obstacles)
 
 
-def cause(obstacle: Obstacle) -> Matter:
-    """The obstacle as the reason why a collaboration does not go on."""
-    return Matter(
-        obstacle.code,
-        obstacle.sentence,
-        instruction=obstacle.cure,
-        move=OWNER if obstacle.wanted else TIME,
-        evidence=obstacle.evidence,
-        verdicts=verdicts(obstacle.remedy or None, obstacle.given),
-        about=About(
-            participant=obstacle.participant, document=obstacle.document, line=obstacle.line
-        ),
-        key=obstacle.key or f"obstacle:{obstacle.code}:{obstacle.participant or ''}",
-        root=obstacle.wanted,
-    )
-
-
-def disk(folder: Path | str) -> Obstacle | None:
+def disk(folder: Path | str) -> Matter | None:
     """Whether nothing can be written into a folder, and why; None where it can.
 
     It asks the system and writes nothing. A folder that is not there is no obstacle of the disk.
@@ -88,7 +70,7 @@ def disk(folder: Path | str) -> Obstacle | None:
     return None
 
 
-def conductor(seen: Seen, allowed: frozenset[str] = frozenset()) -> Obstacle:
+def conductor(seen: Seen, allowed: frozenset[str] = frozenset()) -> Matter:
     """Somebody else conducts the run: who starts agents is refused with the name of the first.
 
     Args:
@@ -101,12 +83,12 @@ def conductor(seen: Seen, allowed: frozenset[str] = frozenset()) -> Obstacle:
     else:
         who = seen.owner.account if seen.owner else "its owner"
         cure = f"ask {clean_line(who, 80)} to stop, or take over after it has ended"
-    return Obstacle(
+    return damage(
         CODE_OF_CONDUCTOR, seen.sentence, cure, allowed, key=f"obstacle:conductor:{seen.name}",
-        evidence=(seen.sentence,), wanted=False,
+        evidence=(seen.sentence,), move=Move(Mover.ACCOUNT),
     )  # fmt: skip
 
 
-def _no_writing(folder: Path | str, reason: str, cure: str) -> Obstacle:
+def _no_writing(folder: Path | str, reason: str, cure: str) -> Matter:
     sentence = f"acp cannot write to {clean_line(str(folder), 200)} ({reason.lower()})"
-    return Obstacle(CODE_OF_DISK, sentence, cure, key="obstacle:disk", evidence=(sentence,))
+    return damage(CODE_OF_DISK, sentence, cure, key="obstacle:disk", evidence=(sentence,))

@@ -13,7 +13,6 @@ from acp_core.files.reading import Unreadable
 from acp_core.model import Action, Card, DocumentText, Matter, Snapshot, Source, SourceState, Status
 from acp_core.model.errors import Refused
 from acp_core.model.past import PastLog, Story, TrackedFile
-from acp_core.model.snapshot import Obstacle
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
@@ -144,7 +143,7 @@ class AgentFolder(Collaboration):
         """See `Collaboration.close`."""
         self._source.close()
 
-    def _in_the_way(self, read: Reading) -> tuple[Obstacle, ...]:
+    def _in_the_way(self, read: Reading) -> tuple[Matter, ...]:
         """What stands in the way of writes; of one that is done with, nothing is written."""
         if read.reach is None and not read.queues and not any(task.is_open for task in read.tasks):
             return ()
@@ -153,7 +152,7 @@ class AgentFolder(Collaboration):
     def _recheck(self, read: Reading, now: datetime) -> datetime | None:
         return now + timedelta(seconds=ALIVE) if read.reach else None
 
-    def _without(self, note: str, damaged: tuple[Obstacle, ...], now: datetime) -> Snapshot:
+    def _without(self, note: str, damaged: tuple[Matter, ...], now: datetime) -> Snapshot:
         if self._last is not None and self._last.source.note == note:
             return self._last
         if self._good is not None:

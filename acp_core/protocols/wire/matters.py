@@ -18,8 +18,8 @@ from urllib.parse import unquote
 from acp_core.model import Matter
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.format import count, dated
-from acp_core.model.matter import TIME, About, verdicts
-from acp_core.model.snapshot import Obstacle, Row, Target, Tone
+from acp_core.model.matter import TIME, About, damage, verdicts
+from acp_core.model.snapshot import Row, Target, Tone
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
@@ -376,7 +376,7 @@ START = "agent"
 """The act that takes a store into use."""
 
 
-def obstacles(folder: Path, problem: str) -> tuple[Obstacle, ...]:
+def obstacles(folder: Path, problem: str) -> tuple[Matter, ...]:
     """All that stands in the way of writes in an agent's folder.
 
     Args:
@@ -387,12 +387,12 @@ def obstacles(folder: Path, problem: str) -> tuple[Obstacle, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def broken(folder: Path, problem: str) -> Obstacle:
+def broken(folder: Path, problem: str) -> Matter:
     """The store cannot be used; says how to begin a new one, and what is lost with the old."""
     sentence = clean_line(f"the store of this agent cannot be used ({problem})")
     newer = NEWER in problem
     cure = "use the version of acp that wrote it" if newer else _away(folder)
-    return Obstacle("wire-store", sentence, cure, evidence=(sentence,), key="obstacle:wire-store")
+    return damage("wire-store", sentence, cure, evidence=(sentence,), key="obstacle:wire-store")
 
 
 def _away(folder: Path) -> str:

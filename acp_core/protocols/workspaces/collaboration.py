@@ -14,7 +14,6 @@ from acp_core.files.reading import Stamp, just_changed, stamp
 from acp_core.files.transaction import JOURNAL
 from acp_core.model import Action, Card, DocumentText, Matter, Snapshot
 from acp_core.model.past import Story, TrackedFile
-from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.findings import UnseenText
@@ -63,7 +62,7 @@ class Workspaces(Collaboration):
             return last
         known = [files]
 
-        def read() -> tuple[Run, tuple[Obstacle, ...]]:
+        def read() -> tuple[Run, tuple[Matter, ...]]:
             run = scan.scan(self._root, known.pop() if known else scan.listed(self._root), now)
             return run, tuple(matters.obstacles(run))
 
@@ -83,7 +82,7 @@ class Workspaces(Collaboration):
         coord = scan.workspaces_of(self._root) / schema.COORD
         return [stamp(coord / name) for name in _TOGETHER]
 
-    def _others(self, run: Run) -> tuple[Obstacle, ...]:
+    def _others(self, run: Run) -> tuple[Matter, ...]:
         """Whoever else has agents at work: nobody dispatches beside them."""
         from acp_core.protocols.workspaces.conduct.advance import (
             watched_by_others,  # only beside programs

@@ -20,8 +20,7 @@ from acp_core.files.transaction import JOURNAL
 from acp_core.model import Matter, Need, Severity, format
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
-from acp_core.model.matter import About, Verdict, verdicts
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import About, Verdict, damage, verdicts
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
@@ -509,7 +508,7 @@ _UNREADABLE = "A5"
 _CURES = frozenset({REPAIR_ACT, STOP_ACT})
 
 
-def obstacles(run: Run) -> tuple[Obstacle, ...]:
+def obstacles(run: Run) -> tuple[Matter, ...]:
     """Everything that stands in the way now."""
     return (
         *_misplaced(run),
@@ -526,11 +525,11 @@ def disk_problem(root: Path) -> str:
     return found.sentence if found else ""
 
 
-def _closed_disk(root: Path, base: Path) -> Obstacle | None:
+def _closed_disk(root: Path, base: Path) -> Matter | None:
     return next(filter(None, map(guard.disk, (root, base, base / schema.COORD))), None)
 
 
-def _damaged(run: Run) -> Iterator[Obstacle]:
+def _damaged(run: Run) -> Iterator[Matter]:
     """What orchestrators share is broken, or is gone."""
     for record in run.coordination:
         problem = why_unreadable(record, run)
@@ -548,10 +547,10 @@ def _damaged(run: Run) -> Iterator[Obstacle]:
 
 def _repairable(
     run: Run, sentence: str, evidence: str, key: str, allowed: frozenset[str] = _CURES
-) -> Obstacle:
+) -> Matter:
     """What a repair mends."""
     cure = repair_command(run)
-    return Obstacle(_UNREADABLE, sentence, cure, allowed, REPAIR_ACT, evidence=(evidence,), key=key)
+    return damage(_UNREADABLE, sentence, cure, allowed, REPAIR_ACT, evidence=(evidence,), key=key)
 
 
 def repair_command(run: Run) -> str:
@@ -559,11 +558,11 @@ def repair_command(run: Run) -> str:
     return f"acp workspaces {REPAIR_ACT} {clean_line(shlex.quote(str(run.root)), 4_000)}"
 
 
-def _broken(record: Record, run: Run, problem: str) -> Obstacle:
+def _broken(record: Record, run: Run, problem: str) -> Matter:
     name = clean_line(record.file.name)
     said = clean_line(problem, 1_000)
     linked = record.file.link
-    return Obstacle(
+    return damage(
         _UNREADABLE,
         f"{name} {said}" if said.startswith(("is ", "holds ")) else f"{name}: {said}",
         "move it away" if linked else repair_command(run),
@@ -575,13 +574,13 @@ def _broken(record: Record, run: Run, problem: str) -> Obstacle:
     )
 
 
-def _misplaced(run: Run) -> Iterator[Obstacle]:
+def _misplaced(run: Run) -> Iterator[Matter]:
     """A folder of the run leads somewhere else."""
     try:
         Layout(run.root, run.base).check()
     except Refused as error:
         said = clean_line(str(error), 2_000)
-        yield Obstacle(
+        yield damage(
             _UNREADABLE,
             said,
             "replace it with a folder",
@@ -591,7 +590,7 @@ def _misplaced(run: Run) -> Iterator[Obstacle]:
         )
 
 
-def _journal(run: Run) -> Iterator[Obstacle]:
+def _journal(run: Run) -> Iterator[Matter]:
     """A writing was interrupted, and can be neither finished nor undone."""
     fault = journal_fault(run)
     if fault:
@@ -600,14 +599,14 @@ def _journal(run: Run) -> Iterator[Obstacle]:
         yield _repairable(run, sentence, f"{name}: {fault}", f"A5:{name}")
 
 
-def _disk_obstacle(run: Run) -> Iterator[Obstacle]:
+def _disk_obstacle(run: Run) -> Iterator[Matter]:
     """Nothing can be written there. Programs can still be stopped."""
     found = _closed_disk(run.root, run.base)
     if found:
-        yield replace(found, allowed=frozenset({STOP_ACT}))
+        yield found._replace(refuses=frozenset({STOP_ACT}))
 
 
-def _unspecified(run: Run) -> Iterator[Obstacle]:
+def _unspecified(run: Run) -> Iterator[Matter]:
     """What every agent reads first is gone: nobody is dispatched without it."""
     if run.manifest is None or run.spec is not None or run.cut:
         return

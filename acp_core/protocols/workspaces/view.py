@@ -19,8 +19,8 @@ from acp_core.model import (
     Document,
     Event,
     Finding,
+    Matter,
     NextAction,
-    Obstacle,
     Panel,
     Participant,
     Phase,
@@ -453,7 +453,7 @@ _DOCUMENTS = 1_000
 
 
 def snapshot(
-    run: Run, key: str, recheck: datetime | None, obstacles: tuple[Obstacle, ...]
+    run: Run, key: str, recheck: datetime | None, obstacles: tuple[Matter, ...]
 ) -> Snapshot:
     """The Snapshot of one reading, with what stands in the way of writing."""
     findings = rules.check(run)

@@ -18,7 +18,7 @@ import pytest
 from acp_core.files import claims, requests
 from acp_core.files.claims import CONDUCT
 from acp_core.model.errors import Refused
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import Matter
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.collaboration import open_cycles
 from acp_core.protocols.cycle.conduct import process
@@ -88,7 +88,7 @@ def test_a_second_orchestrator_is_refused_with_the_name_of_the_first(theirs: Pat
 def test_that_another_account_conducts_is_in_the_way_of_a_second_orchestrator_only(
     theirs: Path,
 ) -> None:
-    def found() -> tuple[Obstacle, ...]:
+    def found() -> tuple[Matter, ...]:
         return open_cycles(str(theirs)).refresh(datetime.now(UTC)).obstacles
 
     wait_for(found, "the claim to be seen as another's")

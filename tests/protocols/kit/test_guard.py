@@ -19,7 +19,6 @@ from acp_core.model import (
     Action,
     DocumentText,
     Matter,
-    Obstacle,
     Outcome,
     OutcomeState,
     Preview,
@@ -27,14 +26,14 @@ from acp_core.model import (
 )
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
-from acp_core.model.matter import verdicts
+from acp_core.model.matter import damage, verdicts
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.binding import Location, bound
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
 from tests.diagnosis.support import after, case, snapshot
 
-TORN = Obstacle(
+TORN = damage(
     "A2", "line 7 of the log is no JSON", "acp repair .", frozenset({"repair", "block"}), "repair"
 )  # fmt: skip
 
@@ -50,7 +49,7 @@ class Log(Collaboration):
 
     protocol, key, has_turns = "log", "/work/log", False
 
-    def __init__(self, *obstacles: Obstacle, causes: tuple[Matter, ...] = ()) -> None:
+    def __init__(self, *obstacles: Matter, causes: tuple[Matter, ...] = ()) -> None:
         self.read, self.own = replace(snapshot(), obstacles=obstacles), causes
 
     def actions(self, now: datetime) -> Sequence[Action]:
@@ -76,7 +75,7 @@ def test_an_act_that_mends_it_passes_and_any_other_is_refused_in_one_line() -> N
 
 
 def test_all_obstacles_stand_in_the_refusal() -> None:
-    second = Obstacle("E20", "the disk is full", "free some space")
+    second = damage("E20", "the disk is full", "free some space")
     with pytest.raises(Refused, match=r"no JSON: acp repair \.; the disk is full: free some space"):
         guard.check([TORN, second], "append")
 

@@ -20,7 +20,7 @@ from acp_core.agents.state import RunnerState, Saved
 from acp_core.files.claims import CONDUCT, Seen
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted, Refused
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import Matter
 from acp_core.model.text import clean_line
 from acp_core.protocols import processes
 from acp_core.protocols.cycle import schema
@@ -111,7 +111,7 @@ def refuse_second(root: str) -> None:
         guard.check((obstacle(other),), RUN_ACT)
 
 
-def obstacle(seen: Seen) -> Obstacle:
+def obstacle(seen: Seen) -> Matter:
     """Another account conducts: what it does not do on request is refused."""
     return guard.conductor(seen, _OTHERS)
 

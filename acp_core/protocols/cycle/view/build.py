@@ -12,10 +12,10 @@ from typing import Any
 
 from acp_core.model import (
     Event,
+    Matter,
     Need,
     NextAction,
     Notice,
-    Obstacle,
     Panel,
     Participant,
     Phase,
@@ -66,7 +66,7 @@ _WRITES = {
 
 
 def snapshot(
-    project: Project, key: str, recheck: datetime | None, obstacles: tuple[Obstacle, ...] = ()
+    project: Project, key: str, recheck: datetime | None, obstacles: tuple[Matter, ...] = ()
 ) -> Snapshot:
     """The Snapshot of one reading.
 
@@ -139,7 +139,7 @@ def _description(cycle: Cycle) -> str:
     return said if "\n" in said else said.replace("\\r\\n", "\n").replace("\\n", "\n")
 
 
-def _headline(cycle: Cycle, found: str, obstacles: tuple[Obstacle, ...]) -> str:
+def _headline(cycle: Cycle, found: str, obstacles: tuple[Matter, ...]) -> str:
     """How it stands; of a state that cannot be read, what is wrong with it."""
     if obstacles and not cycle.value:
         return obstacles[0].sentence

@@ -106,7 +106,7 @@ class Turns:
         beyond = full if facts.takes_no_more else hopeless
         broken = beyond(self._folder, facts.lines)
         ended = facts.history.machine.ending
-        return f"{broken.sentence}: {broken.cure}" if broken and not ended else ""
+        return f"{broken.sentence}: {broken.instruction}" if broken and not ended else ""
 
     def _reads(self) -> list[str]:
         """The documents that a turn may be about, as far as they exist."""

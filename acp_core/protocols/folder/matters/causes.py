@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from acp_core.model import Finding, Matter, Severity, Status, Turn
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
-from acp_core.model.matter import OWNER, TIME, About, verdicts
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import OWNER, TIME, About, damage, verdicts
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder.matters import gates as matters_gates
 from acp_core.protocols.folder.read.current_state import event_of_turn, required, steps
@@ -109,12 +108,12 @@ def _as_far_as_it_goes(
     try:
         if cause.about.document in repairs.planned(facts, now):
             return cause
-        damage = repairs.diagnose(facts.folder, now)
+        seen = repairs.diagnose(facts.folder, now)
     except (Refused, OSError) as error:
         return cause._replace(instruction=clean_line(str(error), _LONG), verdicts=())
     if not facts.participants and cause.about.document == records.PROTOCOL_FILE:
         return cause._replace(instruction=_FOLLOWS, verdicts=())
-    advice = "; ".join(damage.hopeless) or f"restore {cause.about.document} from a copy"
+    advice = "; ".join(seen.hopeless) or f"restore {cause.about.document} from a copy"
     return cause._replace(instruction=clean_line(advice, _LONG), verdicts=())
 
 
@@ -124,7 +123,7 @@ _SENTENCE = 300  # characters of what was observed
 
 def obstacles(
     facts: Facts, diagnose: Diagnose, now: datetime, continued: str = ""
-) -> tuple[Obstacle, ...]:
+) -> tuple[Matter, ...]:
     """All that stands in the way of writes, as far as it was read.
 
     Args:
@@ -135,7 +134,7 @@ def obstacles(
     """
     if facts.unsettled or not Path(facts.folder).is_dir():
         return ()  # it is being written just now, or there is nothing to write to
-    found: Sequence[Obstacle | None]
+    found: Sequence[Matter | None]
     if facts.protocol_problem or facts.log_problem:
         found = (_unreadable(facts, diagnose, now),)
     elif facts.dialect == records.UNKNOWN_DIALECT:
@@ -146,43 +145,43 @@ def obstacles(
     return tuple(each for each in (*found, disk) if each is not None)
 
 
-def _beyond(facts: Facts, continued: str) -> Obstacle | None:
+def _beyond(facts: Facts, continued: str) -> Matter | None:
     """A log that only a new folder leads out of."""
     if facts.takes_no_more:
         return full(facts.folder, facts.lines, continued)
     return None if continued else hopeless(facts.folder, facts.lines)
 
 
-def _unknown(facts: Facts) -> Obstacle:
+def _unknown(facts: Facts) -> Matter:
     version = clean_line(repr((facts.protocol or {}).get("schemaVersion")), 40)
     sentence = f"unknown schemaVersion {version}: acp shows the folder read-only"
-    return Obstacle(
+    return damage(
         "A7", sentence, "use a newer acp", document=records.PROTOCOL_FILE, key="dialect:unknown"
     )
 
 
-def _nobody(facts: Facts) -> Obstacle | None:
+def _nobody(facts: Facts) -> Matter | None:
     """Nobody can append, and a new folder has nobody to go on; a repair mends other files."""
     if facts.participants:
         return None
     cure = "add the participants to protocol.json by hand"
     sentence = "protocol.json names no participants"
-    return Obstacle("A0", sentence, cure, MENDING, document=records.PROTOCOL_FILE, key="A0:ACP114")
+    return damage("A0", sentence, cure, MENDING, document=records.PROTOCOL_FILE, key="A0:ACP114")
 
 
-def _torn(facts: Facts) -> Obstacle | None:
+def _torn(facts: Facts) -> Matter | None:
     """The log's last line lacks its end: nobody can append."""
     if not (facts.tail_error or facts.tail_counts or facts.bare_returns):
         return None
     if facts.bare_returns:
         sentence = "the lines of events.jsonl end in carriage returns only"
-        return Obstacle("A1", sentence, NEWLINES, document=records.LOG_FILE, key="A1:returns")
+        return damage("A1", sentence, NEWLINES, document=records.LOG_FILE, key="A1:returns")
     what = "is an incomplete event" if facts.tail_error else "has no newline at its end"
     sentence = f"the last line of events.jsonl {what}: no event can be appended"
     return _mended("A1", sentence, facts, facts.tail_error, records.LOG_FILE, facts.tail_line)
 
 
-def _unreadable(facts: Facts, diagnose: Diagnose, now: datetime) -> Obstacle:
+def _unreadable(facts: Facts, diagnose: Diagnose, now: datetime) -> Matter:
     """protocol.json or the log cannot be read: what a repair would do, or what it cannot."""
     name, code = records.LOG_FILE, "A8" if facts.log_problem == MISSING else "A9"
     reason = facts.log_problem
@@ -190,21 +189,21 @@ def _unreadable(facts: Facts, diagnose: Diagnose, now: datetime) -> Obstacle:
         name, code, reason = records.PROTOCOL_FILE, "A5", facts.protocol_problem
     sentence = clean_line(f"{name} cannot be read ({reason})", _SENTENCE)
     try:
-        damage = diagnose(facts.folder, now)
-        if name in damage.mended:
+        seen = diagnose(facts.folder, now)
+        if name in seen.mended:
             return _mended(code, sentence, facts, reason, name)
-        cure = clean_line("; ".join(damage.hopeless), 1_000)
+        cure = clean_line("; ".join(seen.hopeless), 1_000)
     except (Refused, OSError) as error:
         cure = clean_line(str(error), _SENTENCE)
     cure = cure or f"make {name} a regular file that you can read"
-    return Obstacle(code, sentence, cure, MENDING, document=name, key=f"{code}:{name}")
+    return damage(code, sentence, cure, MENDING, document=name, key=f"{code}:{name}")
 
 
 def _mended(
     code: str, sentence: str, facts: Facts, reason: str, name: str, line: int | None = None
-) -> Obstacle:
+) -> Matter:
     folder = shlex.quote(clean_line(facts.folder, 4_096))
-    return Obstacle(
+    return damage(
         code,
         sentence,
         f"run `acp repair {folder} --yes`",
@@ -375,14 +374,14 @@ def _cause(case: DiagnosisContext, kind: _Kind, findings: Sequence[Finding]) -> 
     first, documents = findings[0], {each.document for each in findings}
     obstacle = next(
         (each for each in case.snapshot.obstacles
-         if each.code == kind.code and each.document in documents),
+         if each.code == kind.code and each.about.document in documents),
         None,
     )  # fmt: skip
     lag = next((need.key for need in case.snapshot.needs if need.code == "lagging"), "")
     return Matter(
         kind.code,
         kind.headline,
-        instruction=obstacle.cure if obstacle else kind.advice,
+        instruction=obstacle.instruction if obstacle else kind.advice,
         move=OWNER if kind is not _UNKNOWN else TIME,
         evidence=quoted(findings),
         verdicts=verdicts((obstacle.remedy or None) if obstacle else kind.remedy),
@@ -415,7 +414,7 @@ def _residual(case: DiagnosisContext, findings: Sequence[Finding]) -> Matter:
     return Matter(
         "A0",
         obstacle.sentence if obstacle else f"invalid: {clean_line(first.message, 200)}{more}",
-        instruction=obstacle.cure if obstacle else first.remedy.rstrip("."),
+        instruction=obstacle.instruction if obstacle else first.remedy.rstrip("."),
         evidence=quoted(findings),
         verdicts=verdicts(
             "repair" if any(finding.action == "repair" for finding in findings) else None

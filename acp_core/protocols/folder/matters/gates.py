@@ -36,7 +36,7 @@ _LONG = 200
 _MANY_ROUNDS = 3
 
 
-class Obstacle(NamedTuple):
+class Unmet(NamedTuple):
     """Something that keeps an event from being accepted.
 
     Attributes:
@@ -81,7 +81,7 @@ def gate_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
     yield from _ping_pong(facts, case)
 
 
-def _cause(case: DiagnosisContext, turn: Turn, obstacle: Obstacle) -> Matter:
+def _cause(case: DiagnosisContext, turn: Turn, obstacle: Unmet) -> Matter:
     of_turn = [each for each in case.found if each.about.participant == turn.participant]
     message = obstacle.message or f"{obstacle.headline}. Fix this, then append your event."
     remedy, given = obstacle.remedy, obstacle.given
@@ -105,7 +105,7 @@ def _cause(case: DiagnosisContext, turn: Turn, obstacle: Obstacle) -> Matter:
     )
 
 
-def _identity(turn: Turn, obstacle: Obstacle) -> Iterator[str]:
+def _identity(turn: Turn, obstacle: Unmet) -> Iterator[str]:
     """What makes the obstacle this one and no other: also which gate it is."""
     yield from (obstacle.code, turn.participant, str(turn.since_event))
     yield mark((*obstacle.evidence, *(f"{name}={value}" for name, value in obstacle.given)))
@@ -130,7 +130,7 @@ def _needs_settled(facts: Facts) -> bool:
     return accepting or machine.phase == "readiness_check" or machine.accepted_ever
 
 
-def unresolved(facts: Facts) -> Iterator[Obstacle]:
+def unresolved(facts: Facts) -> Iterator[Unmet]:
     """A question is not classified for good."""
     items = facts.readiness.unresolved if facts.readiness and _needs_settled(facts) else ()
     if items:
@@ -145,7 +145,7 @@ def unresolved(facts: Facts) -> Iterator[Obstacle]:
         )
 
 
-def unreasoned(facts: Facts) -> Iterator[Obstacle]:
+def unreasoned(facts: Facts) -> Iterator[Unmet]:
     """A question was put off without a reason."""
     items = facts.readiness.unreasoned if facts.readiness and _needs_settled(facts) else ()
     if items:
@@ -158,7 +158,7 @@ def unreasoned(facts: Facts) -> Iterator[Obstacle]:
         )
 
 
-def blocking(facts: Facts) -> Iterator[Obstacle]:
+def blocking(facts: Facts) -> Iterator[Unmet]:
     """Something blocks."""
     items = facts.readiness.blocking if facts.readiness and _needs_settled(facts) else ()
     if items:
@@ -173,10 +173,10 @@ def blocking(facts: Facts) -> Iterator[Obstacle]:
 
 def _of_items(
     code: str, refusal: str, headline: str, advice: str, items: tuple[Item, ...]
-) -> Obstacle:
+) -> Unmet:
     lines = [f"{READINESS}:{i.line}: [{i.word}] {clean_line(i.text, _LONG)}" for i in items]
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-    return Obstacle(
+    return Unmet(
         code,
         refusal,
         headline,
@@ -188,7 +188,7 @@ def _of_items(
     )
 
 
-def _ready(facts: Facts) -> Iterator[Obstacle]:
+def _ready(facts: Facts) -> Iterator[Unmet]:
     """ "Ready to implement" is not checked."""
     readiness = facts.readiness
     if facts.history.machine.phase != "readiness_check" or readiness is None:
@@ -197,7 +197,7 @@ def _ready(facts: Facts) -> Iterator[Obstacle]:
         yield _box(facts, READY, f"readiness.md must check '{READY}'")
 
 
-def _unmet(facts: Facts) -> Iterator[Obstacle]:
+def _unmet(facts: Facts) -> Iterator[Unmet]:
     """A completion gate is not checked, or not in its exact words."""
     readiness, machine = facts.readiness, facts.history.machine
     if machine.phase != "readiness_check" or not machine.passed or readiness is None:
@@ -210,7 +210,7 @@ def _unmet(facts: Facts) -> Iterator[Obstacle]:
         yield obstacle._replace(headline=obstacle.headline + more)
 
 
-def _box(facts: Facts, gate: str, refusal: str) -> Obstacle:
+def _box(facts: Facts, gate: str, refusal: str) -> Unmet:
     """A box that must be checked, beside the line that comes nearest to it."""
     assert facts.readiness is not None
     label = clean_line(gate, _LONG)
@@ -219,7 +219,7 @@ def _box(facts: Facts, gate: str, refusal: str) -> Obstacle:
     expected = f"expected: - [x] {label}"
     given = tuple((name, "true") for name, text in fields.items() if text == gate)[:1]
     if near is None:
-        return Obstacle(
+        return Unmet(
             "D5",
             refusal,
             f"the gate “{label}” is missing from readiness.md",
@@ -239,7 +239,7 @@ def _box(facts: Facts, gate: str, refusal: str) -> Obstacle:
         headline = f"the gate “{label}” is worded differently in readiness.md"
         advice = "write its exact words, if the gate is met"
         differs = (f"differs in: {difference(gate, near.text)}",)
-    return Obstacle(
+    return Unmet(
         "D5",
         refusal,
         headline,
@@ -272,7 +272,7 @@ def difference(wanted: str, found: str) -> str:
     return clean_line(" ".join(parts), _LONG) or "white space"
 
 
-def _conclusion(facts: Facts) -> Iterator[Obstacle]:
+def _conclusion(facts: Facts) -> Iterator[Unmet]:
     """conclusion.md is not yet a conclusion."""
     machine = facts.history.machine
     if machine.phase != "readiness_check" or not machine.passed or facts.conclusion is None:
@@ -288,7 +288,7 @@ def _conclusion(facts: Facts) -> Iterator[Obstacle]:
             f"{CONCLUSION}:{line}: placeholder {clean_line(word, 40)}"
             for word, line in facts.conclusion.placeholders[:_SHOWN]
         )
-        yield Obstacle(
+        yield Unmet(
             "D6",
             "conclusion.md",
             clean_line(first.message, _LONG),
@@ -299,11 +299,11 @@ def _conclusion(facts: Facts) -> Iterator[Obstacle]:
         )
 
 
-def _unclassified(facts: Facts) -> Iterator[Obstacle]:
+def _unclassified(facts: Facts) -> Iterator[Unmet]:
     """Nobody can accept before the owner has classified the questions."""
     machine = facts.history.machine
     if machine.phase == "decision_review" and not machine.classified:
-        yield Obstacle(
+        yield Unmet(
             "D7",
             "question_classified",
             "open questions must be classified before decisions can be accepted",
@@ -314,11 +314,11 @@ def _unclassified(facts: Facts) -> Iterator[Obstacle]:
         )
 
 
-def _unfrozen(facts: Facts) -> Iterator[Obstacle]:
+def _unfrozen(facts: Facts) -> Iterator[Unmet]:
     """The deliverable must be frozen before readiness can be passed."""
     machine = facts.history.machine
     if facts.dialect == V2 and machine.phase == "readiness_check" and not machine.frozen:
-        yield Obstacle(
+        yield Unmet(
             "D8",
             "deliverable_frozen",
             "the primary deliverable must be frozen before readiness can be passed",
@@ -330,7 +330,7 @@ def _unfrozen(facts: Facts) -> Iterator[Obstacle]:
         )
 
 
-_TESTS: tuple[Callable[[Facts], Iterator[Obstacle]], ...] = (
+_TESTS: tuple[Callable[[Facts], Iterator[Unmet]], ...] = (
     _ready,
     _unmet,
     _conclusion,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import NOBODY, OWNER, Matter, damage
 from acp_core.model.text import clean_line
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import records
@@ -36,7 +36,7 @@ TOO_LARGE = (
 )
 
 
-def full(folder: str, history: History, continued: str = "") -> Obstacle | None:
+def full(folder: str, history: History, continued: str = "") -> Matter | None:
     """A log that is so large that no event can follow (see `acp_core.protocols.folder.read.log.is_full`).
 
     Args:
@@ -50,7 +50,7 @@ def full(folder: str, history: History, continued: str = "") -> Obstacle | None:
     if history.machine.ending == "completed":
         return None
     act = "" if continued else remedy(history, takes_no_more=True)
-    return Obstacle(
+    return damage(
         "A9",
         TOO_LARGE,
         _out_of_full(folder, history, continued),
@@ -58,7 +58,7 @@ def full(folder: str, history: History, continued: str = "") -> Obstacle | None:
         remedy=act,
         document=records.LOG_FILE,
         key=f"full:{act}",
-        wanted=not continued,
+        move=NOBODY if continued else OWNER,
     )
 
 
@@ -80,7 +80,7 @@ def code_of(finding: str) -> str:
     return _CODES.get(finding, _OTHERWISE)
 
 
-def hopeless(folder: str, history: History) -> Obstacle | None:
+def hopeless(folder: str, history: History) -> Matter | None:
     """A log that can never become valid again, since earlier events are never rewritten.
 
     Args:
@@ -91,7 +91,7 @@ def hopeless(folder: str, history: History) -> Obstacle | None:
     if broken is None:
         return None
     act = remedy(history)
-    return Obstacle(
+    return damage(
         code_of(broken.code),
         clean_line(broken.message, _SENTENCE),
         way_out(folder, history),

@@ -279,7 +279,7 @@ class _Diagnosis:
         opened = take(self.folder, self.protocol, self.log or b"")
         found = full(self.folder, opened.history) if opened.full else None
         if found is not None:
-            self.hopeless.append(f"{found.sentence}: {found.cure}")
+            self.hopeless.append(f"{found.sentence}: {found.instruction}")
         return found is not None
 
     def _missing_files(self) -> list[init.File]:
@@ -375,7 +375,7 @@ class _Diagnosis:
         """What only a new folder leads out of."""
         found = hopeless(self.folder, opened.history)
         if found is not None:
-            self.hopeless.append(f"{found.sentence}: {found.cure}")
+            self.hopeless.append(f"{found.sentence}: {found.instruction}")
 
 
 def _with_headings(text: bytes, lacking: Sequence[Entry], now: datetime) -> bytes:

@@ -363,7 +363,7 @@ def described(initiative: Initiative) -> Object:
         else [],
         "interrupted": left.what if left else None,
         "obstacles": [
-            {"sentence": each.sentence, "cure": each.cure}
+            {"sentence": each.sentence, "cure": each.instruction}
             for each in guard.of_initiative(initiative)
         ],
     }
@@ -376,7 +376,7 @@ def lines(initiative: Initiative) -> Iterator[str]:
     lost = initiative.state.missing and bool(obstacles)
     yield f"{name}: {'lost' if lost else initiative.status}"
     for obstacle in obstacles:
-        yield f"  error: {obstacle.sentence}: {obstacle.cure}"
+        yield f"  error: {obstacle.sentence}: {obstacle.instruction}"
     left = own_writes.interrupted(initiative.root, own_writes.COORDINATOR_HOME)
     if left:
         yield (

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from acp_core.model import Finding, Matter, Need, Severity
 from acp_core.model.format import sentence_case
 from acp_core.model.matter import OWNER, TIME, About, verdicts
-from acp_core.model.snapshot import Obstacle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import ActiveTurn, Pending
 from acp_core.protocols.governed.schema import APPROVE_GATE, YOU, Loaded, Log, gate_called
@@ -273,18 +272,18 @@ _ELSE = {schema.BRING_BACK: (schema.TAKE_FILES,)}
 """What else may mend what an act mends."""
 
 
-def of_obstacles(obstacles: Iterable[Obstacle]) -> list[Trouble]:
+def of_obstacles(obstacles: Iterable[Matter]) -> list[Trouble]:
     """What stands in the way of writes, as errors in the files; what is around them is none."""
     return [
         Trouble(
             each.key.split(":")[1],
             Severity.ERROR,
             f"{sentence_case(each.sentence)}.",
-            each.cure,
-            each.document,
-            each.line,
+            each.instruction,
+            each.about.document,
+            each.about.line,
             each.code,
-            participant=each.participant,
+            participant=each.about.participant,
             action=each.remedy,
             others=_ELSE.get(each.remedy, ()),
             given=each.given,

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files import git
 from acp_core.model.errors import Refused
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import About, Matter, damage
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import existing_program, own_writes, repository
@@ -86,7 +85,7 @@ _WITHOUT_RUNTIME = schema.ACTS - {schema.STEP} | {NOTING}
 
 def of_run(
     run: Run, *, role: str = "", excluded: Iterable[str] = (), now: datetime | None = None
-) -> tuple[Obstacle, ...]:
+) -> tuple[Matter, ...]:
     """What stands in the way of writes into a run.
 
     Args:
@@ -112,7 +111,7 @@ def of_run(
     return (*found, *_environment(run))
 
 
-def of_initiative(initiative: Initiative) -> tuple[Obstacle, ...]:
+def of_initiative(initiative: Initiative) -> tuple[Matter, ...]:
     """What stands in the way of writes into an initiative in the specification's layout."""
     if initiative.layout != OWN:
         return ()
@@ -137,7 +136,7 @@ def of_initiative(initiative: Initiative) -> tuple[Obstacle, ...]:
     return (*found, *([disk] if disk else ()))
 
 
-def _coordinator(initiative: Initiative) -> Iterator[Obstacle]:
+def _coordinator(initiative: Initiative) -> Iterator[Matter]:
     """The coordinator's state is lost, or cannot be read, though it had begun."""
     lines, reason = initiative.ledger.lines, initiative.state.reason
     if initiative.state.missing and not lines:
@@ -146,7 +145,7 @@ def _coordinator(initiative: Initiative) -> Iterator[Obstacle]:
     mends = is_recorded and not initiative.ledger.problems
     document = f"{COORDINATOR_HOME}/state.json"
     what = "is lost" if initiative.state.missing else f"cannot be read: {schema.why(reason)}"
-    yield Obstacle(
+    yield damage(
         "A1",
         f"{document} {what}",
         f"acp governed coordinator mend-state {_at(initiative.root)}"
@@ -159,7 +158,7 @@ def _coordinator(initiative: Initiative) -> Iterator[Obstacle]:
     )
 
 
-def unusable(run: Run) -> tuple[Obstacle, ...]:
+def unusable(run: Run) -> tuple[Matter, ...]:
     """The files of a run without which nothing can be decided: missing, or not to be read."""
     found = [*_configuration(run)]
     found += [*_log(schema.HISTORY, run.history), *_log(schema.LEDGER, run.ledger)]
@@ -187,9 +186,9 @@ def is_tampered(run: Run) -> bool:
     return bool(changed(run)) and recognised(run) is None
 
 
-def crossing(root: Path, name: str, barrier: str) -> Obstacle:
+def crossing(root: Path, name: str, barrier: str) -> Matter:
     """The obstacle that a workstream is past a barrier which nobody approved."""
-    return Obstacle(
+    return damage(
         "A5",
         f"workstream {name} crossed the unapproved barrier {barrier}",
         f"acp governed coordinator mend-workstream --workstream {shlex.quote(name)} {_at(root)}",
@@ -211,7 +210,7 @@ def copied(run: Run) -> bytes | None:
     return data if (lines[-1].value.get("turn_id") if lines else None) == last else None
 
 
-def runtime(config: Object, name: str, role: str) -> Obstacle | None:
+def runtime(config: Object, name: str, role: str) -> Matter | None:
     """The obstacle that a runtime is none with which acp has a turn taken; None where it is one."""
     described = decode(Programs, config).runtimes.get(name)
     kind = described.adapter if described is not None else ""
@@ -219,7 +218,7 @@ def runtime(config: Object, name: str, role: str) -> Obstacle | None:
         return None
     which = f"is of type “{kind}”" if kind else "is not configured"
     known = ", ".join(RUNTIMES)
-    return Obstacle(
+    return damage(
         "E22",
         f"the runtime “{clean_line(name, 80)}” of {role} {which}, so acp cannot dispatch its turn",
         f"choose a runtime for {role} in {schema.CONFIG} of a supported type: {known}",
@@ -230,9 +229,9 @@ def runtime(config: Object, name: str, role: str) -> Obstacle | None:
     )
 
 
-def _configuration(run: Run) -> Iterator[Obstacle]:
+def _configuration(run: Run) -> Iterator[Matter]:
     if run.config.reason:
-        yield Obstacle(
+        yield damage(
             "A1",
             f"{schema.CONFIG} cannot be read: {schema.why(run.config.reason)}",
             "correct the file, or restore it from version control",
@@ -242,11 +241,11 @@ def _configuration(run: Run) -> Iterator[Obstacle]:
         )
 
 
-def _log(document: str, log: Log) -> Iterator[Obstacle]:
+def _log(document: str, log: Log) -> Iterator[Matter]:
     for number, reason in log.problems[:1]:
         where = f"{document}, line {number}" if number else document
         cure = f"correct line {number} by hand" if number else "correct the file"
-        yield Obstacle(
+        yield damage(
             "A1",
             f"{where}: {schema.why(reason)}",
             f"{cure}, or restore {document} from a backup: acp never rewrites a log",
@@ -257,7 +256,7 @@ def _log(document: str, log: Log) -> Iterator[Obstacle]:
         )
 
 
-def _state(run: Run) -> Iterator[Obstacle]:
+def _state(run: Run) -> Iterator[Matter]:
     if not lost(run):
         return
     what = "is lost" if run.state.missing else f"cannot be read: {schema.why(run.state.reason)}"
@@ -270,7 +269,7 @@ def _state(run: Run) -> Iterator[Obstacle]:
     evidence = [f"{len(run.history.lines)} accepted turns are in {schema.HISTORY}"]
     if copy is not None:
         evidence.append("acp has a copy of the state as it last wrote it")
-    yield Obstacle(
+    yield damage(
         "A1",
         f"{schema.STATE} {what}",
         cure,
@@ -282,20 +281,20 @@ def _state(run: Run) -> Iterator[Obstacle]:
     )
 
 
-def _of_workstream(name: str, obstacle: Obstacle) -> Obstacle:
+def _of_workstream(name: str, obstacle: Matter) -> Matter:
     """What stands in the way of a workstream, as its initiative says it: it is mended there."""
-    return Obstacle(
+    return damage(
         obstacle.code,
         f"workstream {name}: {obstacle.sentence}",
-        obstacle.cure,
-        obstacle.allowed | {schema.MEND},
+        obstacle.instruction,
+        (obstacle.refuses or frozenset()) | {schema.MEND},
         evidence=obstacle.evidence,
         participant=name,
         key=f"{obstacle.key}{name}",
     )
 
 
-def _unlawful(run: Run) -> Iterator[Obstacle]:
+def _unlawful(run: Run) -> Iterator[Matter]:
     """A status or a phase that a run cannot have: no act knows what comes next."""
     if run.state.reason or run.config.reason:
         return
@@ -305,7 +304,7 @@ def _unlawful(run: Run) -> Iterator[Obstacle]:
     elif run.phase not in run.phases:
         wrong = f"the phase “{run.phase}”, which {schema.CONFIG} does not have"
     if wrong:
-        yield Obstacle(
+        yield damage(
             "A2",
             f"{schema.STATE} names {wrong}",
             f"correct {schema.STATE}, or restore it from a backup"
@@ -327,14 +326,14 @@ def _had_begun(run: Run) -> bool:
     )
 
 
-def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Obstacle]:
+def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Matter]:
     left = [name for name in changed(run) if name not in set(excluded)]
     if not left or recognised(run) is not None:
         return
     back = schema.STATE in left and own_writes.last_sealed(run.root) is not None
     taking = f"acp governed take-files {_at(run.root)}"
     choice = f"acp governed bring-back {_at(run.root)}, or {taking}" if back else taking
-    yield Obstacle(
+    yield damage(
         "A8",
         f"files changed outside acp: {', '.join(left)}",
         f"review the changes, then run {choice}",
@@ -346,7 +345,7 @@ def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Obstacle]:
     )
 
 
-def _crossed(run: Run) -> Iterator[Obstacle]:
+def _crossed(run: Run) -> Iterator[Matter]:
     crossing_now = any(interrupted(root, COORDINATOR_HOME) for root in coordinators_above(run.root))
     link = (
         None if crossing_now else linked_workstream(run)
@@ -354,8 +353,8 @@ def _crossed(run: Run) -> Iterator[Obstacle]:
     for barrier, phase in link.barriers if link else ():
         if link and is_past_phase(run, phase):
             found = crossing(link.root, link.name, barrier)
-            yield Obstacle(
-                found.code, found.sentence, found.cure, found.allowed, key=found.key,
+            yield damage(
+                found.code, found.sentence, found.instruction, found.refuses or frozenset(), key=found.key,
                 document=schema.STATE,
             )  # fmt: skip
 
@@ -367,11 +366,11 @@ def is_writing(run: Run) -> bool:
     return holder is not None and not existing_program.is_lock_stale(home, holder)
 
 
-def _unfinished(run: Run, now: datetime | None) -> Iterator[Obstacle]:
+def _unfinished(run: Run, now: datetime | None) -> Iterator[Matter]:
     left = [each for each in run.unfinished if now is None or not each.is_fresh(now)]
     if left and (now is None or not is_writing(run)):
         first = left[0]
-        yield Obstacle(
+        yield damage(
             UNFINISHED,
             f"the agentxchain program did not finish {existing_program.describe_transaction(first)}",
             f"let that program finish, or review {clean_line(first.name, 200)} and run"
@@ -383,7 +382,7 @@ def _unfinished(run: Run, now: datetime | None) -> Iterator[Obstacle]:
         )
 
 
-def _runtime(run: Run, role: str) -> Iterator[Obstacle]:
+def _runtime(run: Run, role: str) -> Iterator[Matter]:
     if run.status not in ("active", "idle") or existing_program.program(run) is not None:
         return
     turn = next(iter(run.turns), None)
@@ -400,14 +399,14 @@ def _runtime(run: Run, role: str) -> Iterator[Obstacle]:
         yield found
 
 
-def _hooks(run: Run) -> Iterator[Obstacle]:
+def _hooks(run: Run) -> Iterator[Matter]:
     """Hooks that may stop an act, and cannot be asked."""
     config = run.config.value
     if existing_program.program(run) is not None:
         return
     acts = {act for act in schema.ASKED_BEFORE.values() if schema.asked_before(config, act)}
     if acts and not read_run.is_trusted(run.root):
-        yield Obstacle(
+        yield damage(
             "E23",
             "the configuration has hooks that may stop an act, and you have not allowed them",
             f"acp governed trust {_at(run.root)}",
@@ -418,7 +417,7 @@ def _hooks(run: Run) -> Iterator[Obstacle]:
         )
     late = run.settings.hooks.get("after_dispatch", ())
     if any(each.mode == schema.BLOCKING for each in late):
-        yield Obstacle(
+        yield damage(
             "E23",
             "a hook of after_dispatch is meant to block turns, but acp does not run it there",
             f"make it a hook of before_assignment, or advisory, in {schema.CONFIG}",
@@ -428,7 +427,7 @@ def _hooks(run: Run) -> Iterator[Obstacle]:
         )
 
 
-def _elsewhere(run: Run) -> Iterator[Obstacle]:
+def _elsewhere(run: Run) -> Iterator[Matter]:
     """A turn's program is at work that this account's own folder does not know."""
     for turn in run.turns:
         id = turn.turn_id or turn.id
@@ -438,13 +437,12 @@ def _elsewhere(run: Run) -> Iterator[Obstacle]:
             continue
         refused = {schema.STEP, schema.REJECT} | (set() if seen.mine else {schema.STOP})
         who = clean_line(seen.owner.account if seen.owner else "?", 80)
-        yield replace(
-            guard.conductor(seen, schema.ACTS - refused | {NOTING}),
+        yield guard.conductor(seen, schema.ACTS - refused | {NOTING})._replace(
             sentence=f"the program of {turn.role} ({turn.id}) is still running, but {seen.sentence}",
-            cure=f"stop it first with `acp governed stop-turn {_at(run.root)}`"
+            instruction=f"stop it first with `acp governed stop-turn {_at(run.root)}`"
             if seen.mine
             else f"ask {who} to stop it, or wait until it ends",
-            participant=turn.role or None,
+            about=About(participant=turn.role or None),
         )
 
 
@@ -453,20 +451,20 @@ def _is_due(turn: ActiveTurn) -> bool:
     return not turn.staged and turn.status in (*AT_WORK, "failed_start", "stalled")
 
 
-def _environment(run: Run) -> tuple[Obstacle, ...]:
+def _environment(run: Run) -> tuple[Matter, ...]:
     """What keeps this account from writing, and from looking at what changed."""
     disk = guard.disk(run.root / RUN_HOME)
     found = (disk, _refusing_git(run.root))
     return tuple(each for each in found if each is not None)
 
 
-def _refusing_git(folder: Path) -> Obstacle | None:
+def _refusing_git(folder: Path) -> Matter | None:
     """Whether git refuses to read the repository around a folder; None where it does not."""
     refused = git.refusal(folder)
     if refused is None:
         return None
     sentence = f"git refuses to read the repository in {clean_line(str(folder), 200)}"
-    return Obstacle(
+    return damage(
         "E21", f"{sentence}: {refused.reason}", refused.cure, _WITHOUT_GIT,
         key="obstacle:git", evidence=("its changes cannot be compared with the declared ones",),
     )  # fmt: skip
@@ -482,7 +480,7 @@ INTERRUPTED = "A6:INTERRUPTED:journal"
 """The key of its obstacle."""
 
 
-def stuck_run(root: Path, anyway: frozenset[str]) -> Iterator[Obstacle]:
+def stuck_run(root: Path, anyway: frozenset[str]) -> Iterator[Matter]:
     """The obstacle in a run, if there is one; a human can leave the files as they are.
 
     Args:
@@ -501,7 +499,7 @@ def stuck_run(root: Path, anyway: frozenset[str]) -> Iterator[Obstacle]:
         )
 
 
-def stuck_initiative(root: Path, anyway: frozenset[str]) -> Iterator[Obstacle]:
+def stuck_initiative(root: Path, anyway: frozenset[str]) -> Iterator[Matter]:
     """The obstacle in an initiative, if there is one; see `of_run`."""
     reason = fault(root, COORDINATOR_HOME)
     if reason:
@@ -513,8 +511,8 @@ def stuck_initiative(root: Path, anyway: frozenset[str]) -> Iterator[Obstacle]:
 
 def _stuck_obstacle(
     document: str, reason: str, cure: str, allowed: frozenset[str], remedy: str
-) -> Obstacle:
-    return Obstacle(
+) -> Matter:
+    return damage(
         "A6",
         "an interrupted write can be neither finished nor undone",
         cure,

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from acp_core import model
 from acp_core.files.transaction import Interrupted
 from acp_core.model.format import sentence_case
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import Matter
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import run as read_run
@@ -57,7 +57,7 @@ AT_ONCE = timedelta(seconds=3)
 _STRIPPED = "gate_transition_request_auto_stripped"
 
 
-def check_run(run: Run, now: datetime, obstacles: Iterable[Obstacle]) -> list[Trouble]:
+def check_run(run: Run, now: datetime, obstacles: Iterable[Matter]) -> list[Trouble]:
     """Everything that is wrong with a run, worst first.
 
     Args:

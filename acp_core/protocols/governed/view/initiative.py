@@ -10,9 +10,9 @@ from datetime import datetime
 from acp_core.model import (
     Document,
     Gate,
+    Matter,
     Need,
     NextAction,
-    Obstacle,
     Panel,
     Participant,
     Row,
@@ -56,7 +56,7 @@ def initiative_snapshot(
     now: datetime,
     troubles: list[Trouble],
     documents: tuple[Document, ...],
-    obstacles: tuple[Obstacle, ...],
+    obstacles: tuple[Matter, ...],
 ) -> Snapshot:
     """Everything that is shown of an initiative as of ``now``."""
     record, settings = initiative.record, initiative.settings

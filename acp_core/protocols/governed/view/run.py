@@ -16,9 +16,9 @@ from typing import NamedTuple
 from acp_core.model import (
     Document,
     Event,
+    Matter,
     Need,
     NextAction,
-    Obstacle,
     Panel,
     Participant,
     Phase,
@@ -79,7 +79,7 @@ def run_snapshot(
     now: datetime,
     troubles: list[Trouble],
     documents: tuple[Document, ...],
-    obstacles: tuple[Obstacle, ...],
+    obstacles: tuple[Matter, ...],
 ) -> Snapshot:
     """Everything that is shown of a run as of ``now``."""
     record, settings = run.record, run.settings
@@ -303,10 +303,11 @@ class LogEvent(NamedTuple):
     reply_to: str | None = None
 
 
-def is_lost(state: Loaded, obstacles: tuple[Obstacle, ...]) -> bool:
+def is_lost(state: Loaded, obstacles: tuple[Matter, ...]) -> bool:
     """Whether a state is missing that was there once: nothing is known then of who is waited for."""
     return state.missing and any(
-        each.code == "A1" and (each.document or "").endswith("state.json") for each in obstacles
+        each.code == "A1" and (each.about.document or "").endswith("state.json")
+        for each in obstacles
     )
 
 

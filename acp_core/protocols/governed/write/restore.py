@@ -79,10 +79,10 @@ def restored(opened: Opened, now: datetime) -> Restored:
             json.loads(copy),
             (*damaged, Write(opened.root / schema.STATE, REPLACE, copy)),
         )
-    check([each for each in guard.unusable(run) if each.document != schema.STATE], "")
+    check([each for each in guard.unusable(run) if each.about.document != schema.STATE], "")
     if initiative.coordinated_workstream(run) is not None:
-        (obstacle,) = (each for each in guard.unusable(run) if each.document == schema.STATE)
-        raise Refused(f"its coordinator knows more of it: {obstacle.cure}")
+        (obstacle,) = (each for each in guard.unusable(run) if each.about.document == schema.STATE)
+        raise Refused(f"its coordinator knows more of it: {obstacle.instruction}")
     state = rebuilt_from_logs(run, now, ours=own_writes.is_sealed(opened.root)).state
     record = ledger_line(state, "state_rebuilt", format_time(now), status=state.get("status"))
     return Restored(

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import Matter, damage
 from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
 from acp_core.protocols.kit.guard import refusal
@@ -212,12 +212,12 @@ def _lock_file(file: IO[bytes], *, shared: bool = False) -> bool:
     return True
 
 
-def held_by_another(folder: Path, name: str, pid: int | None) -> Obstacle:
+def held_by_another(folder: Path, name: str, pid: int | None) -> Matter:
     """Another process uses the store."""
     where, called = clean_line(str(folder), 200), clean_line(repr(name), 80)
     sentence = f"an agent named {called} is already running ({where})"
     cure = f"stop it (kill {pid}), or choose another --name" if pid else "choose another --name"
-    return Obstacle("wire-held", sentence, cure, key="obstacle:wire-held")
+    return damage("wire-held", sentence, cure, key="obstacle:wire-held")
 
 
 SCHEMES = ("acp", "http", "https")

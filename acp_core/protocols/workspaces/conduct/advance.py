@@ -23,7 +23,7 @@ from acp_core.files import claims
 from acp_core.files.claims import ClaimError, Held, Seen
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted, Refused
-from acp_core.model.snapshot import Obstacle
+from acp_core.model.matter import Matter
 from acp_core.protocols.kit.guard import check, conductor
 from acp_core.protocols.processes import WATCHER
 from acp_core.protocols.workspaces import rules, state
@@ -153,7 +153,7 @@ def _refuse_second(place: Layout) -> None:
         check((_obstacle(seen),), DISPATCH_ACT)
 
 
-def watched_by_others(root: str | Path, agents: Iterable[str]) -> Iterator[Obstacle]:
+def watched_by_others(root: str | Path, agents: Iterable[str]) -> Iterator[Matter]:
     """Agents of a run that another account watches: nobody else dispatches beside it."""
     for name in agents:
         seen = watcher(root, name).other()
@@ -161,7 +161,7 @@ def watched_by_others(root: str | Path, agents: Iterable[str]) -> Iterator[Obsta
             yield _obstacle(seen)
 
 
-def _obstacle(seen: Seen) -> Obstacle:
+def _obstacle(seen: Seen) -> Matter:
     return conductor(seen, EVERY_ACT - {DISPATCH_ACT})
 
 
