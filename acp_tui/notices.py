@@ -12,7 +12,7 @@ from acp_core.person.notices import Message, News, is_quiet
 from acp_tui.keys import called
 
 if TYPE_CHECKING:
-    from acp_core.model import Need, Snapshot
+    from acp_core.model import Matter, Snapshot
     from acp_tui.app import AcpApp
 
 MOST = 3
@@ -31,7 +31,9 @@ class Notifier:
         self._news = News()
         self._reported: set[str] = set()
 
-    def announce(self, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool) -> None:
+    def announce(
+        self, fleet: Iterable[tuple[Snapshot, Iterable[Matter]]], *, complete: bool
+    ) -> None:
         """See how the fleet stands, and tell what is new in it."""
         news = self._news.update(self._app.now(), fleet, complete=complete)
         if not news:

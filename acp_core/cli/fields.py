@@ -15,7 +15,7 @@ from acp_core.model import Severity
 
 if TYPE_CHECKING:
     from acp_core.history.forecast import Outlook, Usual
-    from acp_core.model import Document, Event, Finding, Matter, Need, Preview, Snapshot, Turn
+    from acp_core.model import Document, Event, Finding, Matter, Preview, Snapshot, Turn
 
 Fields = dict[str, Any]
 
@@ -106,7 +106,7 @@ def detail(snapshot: Snapshot) -> Fields:
         "documents": [document(each) for each in snapshot.documents],
         "gates": [picked(gate, "label met document line evidence") for gate in snapshot.gates],
         "findings": [finding(each) for each in snapshot.findings],
-        "notices": [picked(each, "code text document since") for each in snapshot.notices],
+        "notices": [_notice(each) for each in snapshot.notices],
         "panels": [
             picked(panel, "id title shape columns")
             | {"rows": [picked(row, "cells depth checked") for row in panel.rows]}
@@ -140,10 +140,19 @@ def finding(each: Finding) -> Fields:
     return picked(each, names)
 
 
-def need(each: Need, *, acknowledged: bool = False) -> Fields:
+def need(each: Matter, *, acknowledged: bool = False) -> Fields:
     """A reason why a human is wanted."""
-    told = picked(each, "key code text participant since action")
-    return told | {"given": dict(each.given), "acknowledged": acknowledged}
+    return (
+        picked(each, "key code")
+        | {"text": each.sentence, "participant": each.about.participant}
+        | picked(each, "since")
+        | {"action": each.remedy or None, "given": dict(each.given), "acknowledged": acknowledged}
+    )
+
+
+def _notice(each: Matter) -> Fields:
+    about = {"text": each.sentence, "document": each.about.document}
+    return {"code": each.code} | about | picked(each, "since")
 
 
 def cause(each: Matter) -> Fields:
@@ -152,13 +161,14 @@ def cause(each: Matter) -> Fields:
         picked(each, "key code")
         | {"headline": each.sentence, "advice": each.instruction}
         | picked(each, "evidence certain wanted")
-        | {"remedy": each.remedy or None, "given": dict(each.given), "others": each.others}
-        | {"participant": each.about.participant, "since": each.since}
+        | {"remedy": each.remedy or None, "given": dict(each.given), "others": list(each.others)}
+        | {"participant": each.about.participant}
+        | picked(each, "since")
         | picked(each.about, "document line event")
     )
 
 
-def needs(snapshot: Snapshot, still_open: Iterable[Need]) -> list[Fields]:
+def needs(snapshot: Snapshot, still_open: Iterable[Matter]) -> list[Fields]:
     """Every need of a collaboration, with whether the person has acknowledged it."""
     keys = {each.key for each in still_open}
     return [need(each, acknowledged=each.key not in keys) for each in snapshot.needs]

@@ -25,7 +25,7 @@ from acp_core.model import (
     Document,
     Event,
     Finding,
-    Need,
+    Matter,
     Panel,
     Phase,
     PhaseState,
@@ -68,7 +68,7 @@ class View:
 
     now: datetime
     shown_on: Terminal
-    needs: Sequence[Need] = ()
+    needs: Sequence[Matter] = ()
     unread: int = 0
     seen: Mapping[str, str] | None = None
     events: int | None = None
@@ -178,10 +178,10 @@ def _needs(view: View, snapshot: Snapshot) -> list[str]:
     for need in view.needs:
         since = f" ({view.ago(need.since)})" if need.since else ""
         lines += view.wrap(f"{need_case(need, snapshot)}{since}", first=f"{IN}{signs.NEED} ")
-        if need.action:
-            command = act_command(snapshot, need.action, need.given, SHORT)
+        if need.remedy:
+            command = act_command(snapshot, need.remedy, need.given, SHORT)
             lines += view.wrap(command, first=f"    {spoken.mark('→', 'command:')} ")
-            if hint := choice_hint(snapshot, need.action, need.given):
+            if hint := choice_hint(snapshot, need.remedy, need.given):
                 lines += view.wrap(hint, first="      ")
     return lines
 
@@ -190,7 +190,7 @@ def _notices(snapshot: Snapshot, view: View) -> list[str]:
     lines: list[str] = []
     for notice in snapshot.notices:
         since = f" ({view.ago(notice.since)})" if notice.since else ""
-        text = sentence_case(notice.text, names_in(snapshot))
+        text = sentence_case(notice.sentence, names_in(snapshot))
         lines += view.wrap(f"{text}{since}", first=f"{IN}! ")
     return lines
 

@@ -235,12 +235,12 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
         since = f" ({format.age(need.since, now)})" if need.since else ""
         own = need in entry.snapshot.needs  # a part's need is mended in the part
         remedy = hint = ""
-        if need.action and own:
-            remedy = f": {act_command(entry.snapshot, need.action, need.given, SHORT)}"
-            hint = choice_hint(entry.snapshot, need.action, need.given)
+        if need.remedy and own:
+            remedy = f": {act_command(entry.snapshot, need.remedy, need.given, SHORT)}"
+            hint = choice_hint(entry.snapshot, need.remedy, need.given)
         told = need_case(need, entry.snapshot)
         if own and spoken.is_wanted():  # it goes on after "needs you:"
-            told = continued(need.text, names_in(entry.snapshot))
+            told = continued(need.sentence, names_in(entry.snapshot))
         text = f"{told}{since}{remedy}"
         first = f"    {spoken.mark('→', 'needs you:')} "
         lines += output.wrap(text, shown_on, indent="      ", first=first)

@@ -22,7 +22,7 @@ from acp_core.fleet import Batch, Fleet
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import Bounds
 from acp_core.history.store import open_recording
-from acp_core.model import Event, Finding, Need, Snapshot, SourceState, Status, Turn, format
+from acp_core.model import Event, Finding, Matter, Snapshot, SourceState, Status, Turn, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.model.format import continued, names_in
@@ -169,14 +169,14 @@ def _needs(old: Snapshot, new: Snapshot) -> Iterator[Change]:
         if before.pop(need.key, None) is None:
             yield _need(need, new, new.as_of)
     for need in before.values():
-        text = f"no longer needed: {continued(need.text, names_in(old))}"
+        text = f"no longer needed: {continued(need.sentence, names_in(old))}"
         yield Change("need_met", text, new.as_of, {"need": {"key": need.key, "code": need.code}})
 
 
-def _need(need: Need, snapshot: Snapshot, now: datetime) -> Change:
+def _need(need: Matter, snapshot: Snapshot, now: datetime) -> Change:
     told = fields.need(need)
     told.pop("acknowledged")  # it stands in a person's own notes, not in the collaboration
-    text = f"needs you: {continued(need.text, names_in(snapshot))}"
+    text = f"needs you: {continued(need.sentence, names_in(snapshot))}"
     return Change("need", text, now, {"need": told})
 
 

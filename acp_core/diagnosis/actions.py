@@ -286,8 +286,8 @@ def next_step(collaboration: Collaboration, attention: Attention, now: datetime)
     offered = actions(collaboration, seen, now, attention)
     labels = {each.name: each.label for each in offered}
     for need in attention.open_needs(seen):
-        if need.action in labels:
-            reason = continued(need.text, names_in(seen))
-            return NextStep(reason, need.action, labels[need.action], need.given)
+        if need.remedy in labels:
+            reason = continued(need.sentence, names_in(seen))
+            return NextStep(reason, need.remedy, labels[need.remedy], need.given)
     start = starting_act(offered) if is_idle(seen) else None
     return NextStep(IDLE, start.name, start.label) if start is not None else None

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from acp_core.diagnosis.processes import busy
 from acp_core.history import charged
 from acp_core.loops.acts.names import DUPLICATE, LAUNCH, NAMES
-from acp_core.model import Matter, Need, Runner, Snapshot, Status, Turn
+from acp_core.model import Matter, Runner, Snapshot, Status, Turn
 from acp_core.model.format import continued, dated, is_said, names_in
-from acp_core.model.matter import About, verdicts
+from acp_core.model.matter import About, decision, verdicts
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import (
@@ -315,16 +315,16 @@ def with_causes(
     )
 
 
-def _needs(snapshot: Snapshot, causes: Iterable[Matter]) -> tuple[Need, ...]:
+def _needs(snapshot: Snapshot, causes: Iterable[Matter]) -> tuple[Matter, ...]:
     """Causes that want a human, and what the protocol itself wants one for; each thing once."""
     wanted = {
-        cause.key: Need(
+        cause.key: decision(
             key=cause.key,
             code=cause.code,
-            text=cause.sentence,
+            sentence=cause.sentence,
             participant=cause.about.participant,
             since=cause.since,
-            action=cause.remedy or None,
+            act=cause.remedy or None,
             given=cause.given,
         )
         for cause in causes

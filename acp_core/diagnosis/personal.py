@@ -16,11 +16,10 @@ from typing import NamedTuple
 from acp_core.diagnosis.personal_table import ACK, ARCHIVE, UNACK, UNARCHIVE
 from acp_core.model import (
     Action,
-    Need,
+    Matter,
     Outcome,
     OutcomeState,
     Preview,
-    Question,
     Snapshot,
     Status,
 )
@@ -42,19 +41,19 @@ class _Matters(NamedTuple):
     """Needs, which are meant where none is named, and questions, which must be."""
 
     state: str
-    needs: tuple[Need, ...]
-    questions: tuple[Question, ...]
+    needs: tuple[Matter, ...]
+    questions: tuple[Matter, ...]
     names: tuple[str, ...]
 
     @property
     def texts(self) -> dict[str, str]:
         """What each is about, by its key, as it goes on after other words."""
-        needs = {each.key: clean_line(continued(each.text, self.names)) for each in self.needs}
-        return needs | {each.key: clean_line(each.text) for each in self.questions}
+        needs = {each.key: clean_line(continued(each.sentence, self.names)) for each in self.needs}
+        return needs | {each.key: clean_line(each.sentence) for each in self.questions}
 
     def choices(self) -> Mapping[str, object]:
         """What can be named; a need that is alone is meant."""
-        said = self.texts | {e.key: sentence_case(e.text, self.names) for e in self.needs}
+        said = self.texts | {e.key: sentence_case(e.sentence, self.names) for e in self.needs}
         labels = {key: clean_line(text, _LONGEST) for key, text in said.items()}
         alone = self.needs[0].key if len(self.needs) == 1 else None
         return {"choices": tuple(labels), "labels": labels, "default": alone}

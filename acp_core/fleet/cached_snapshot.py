@@ -16,7 +16,6 @@ from typing import Any, overload
 from acp_core.model import (
     Cost,
     Event,
-    Notice,
     Participant,
     Severity,
     Snapshot,
@@ -26,6 +25,7 @@ from acp_core.model import (
     Tone,
     Verdict,
 )
+from acp_core.model.matter import remark
 
 _log = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ def plain(snapshot: Snapshot) -> Plain | None:
             [e.id, e.kind, e.role, e.last_event, _written(e.last_seen)]
             for e in snapshot.participants
         ],
-        [[n.code, n.text, n.document, _written(n.since)] for n in snapshot.notices],
+        [[n.code, n.sentence, n.about.document, _written(n.since)] for n in snapshot.notices],
         [snapshot.count(each) for each in Severity],
         None if snapshot.cost is None else [snapshot.cost.usd, list(snapshot.cost.unknown)],
         len(events),
@@ -220,7 +220,7 @@ def restore(found: Plain, key: str, as_of: datetime, read: Read) -> CachedSnapsh
         Participant(i, kind, role, event, _read_time(at)) for i, kind, role, event, at in people
     )
     put(made, "participants", tuple(seen))
-    told = (Notice(code, text, document, _read_time(at)) for code, text, document, at in notices)
+    told = (remark(code, text, document, _read_time(at)) for code, text, document, at in notices)
     put(made, "notices", tuple(told))
     put(made, "_counts", dict(zip(Severity, counts, strict=True)))
     put(made, "cost", None if cost is None else Cost(cost[0], tuple(cost[1])))

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from itertools import count, groupby
 from typing import Any, NamedTuple
 
-from acp_core.model import Cost, Need, Runner, Severity, Snapshot, Status, format
+from acp_core.model import Cost, Matter, Runner, Severity, Snapshot, Status, format
 from acp_core.model.format import continued, names_in
 from acp_core.person.attention import Attention
 from acp_core.person.views import View
@@ -67,7 +67,7 @@ class FleetEntry:
     """
 
     snapshot: Snapshot
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Matter, ...] = ()
     unread: int = 0
     changed: bool = False
     archived: bool = False
@@ -99,7 +99,7 @@ class Seen(NamedTuple):
     ``last`` is when the person last looked at it, or else left the fleet; None for never.
     """
 
-    needs: tuple[Need, ...]
+    needs: tuple[Matter, ...]
     unread: int
     archived: bool
     last: datetime | None = None
@@ -221,8 +221,8 @@ def _place(snapshot: Snapshot) -> list[str]:
 
 
 def asking(
-    key: str, known: Mapping[str, Snapshot], needs: Callable[[Snapshot], Sequence[Need]]
-) -> list[tuple[Snapshot, Need]]:
+    key: str, known: Mapping[str, Snapshot], needs: Callable[[Snapshot], Sequence[Matter]]
+) -> list[tuple[Snapshot, Matter]]:
     """The needs of a collaboration and then those of its parts, each with whose it is.
 
     A part's need names the part. One that a cause of the whole explains is left out: it is said
@@ -235,7 +235,7 @@ def asking(
     """
     if key in known and not known[key].parts:
         return [(known[key], need) for need in needs(known[key])]
-    found: list[tuple[Snapshot, Need]] = []
+    found: list[tuple[Snapshot, Matter]] = []
     visited: set[str] = set()
     explained: set[str] = set()
     waiting = [key]
@@ -247,8 +247,8 @@ def asking(
             for need in needs(one):
                 if need.key not in explained:
                     if here != key:
-                        told = continued(need.text, names_in(one))
-                        need = replace(need, text=f"{one.name}: {told}")
+                        told = continued(need.sentence, names_in(one))
+                        need = need._replace(sentence=f"{one.name}: {told}")
                     found.append((one, need))
             explained.update(key for cause in known[here].causes for key in cause.explains)
             waiting.extend(known[here].parts)
@@ -264,7 +264,7 @@ def _changed(snapshot: Snapshot, attention: Seen) -> bool:
     return any(at is not None and at > last for at in times)
 
 
-def _group(snapshot: Snapshot, needs: Sequence[Need]) -> Group:
+def _group(snapshot: Snapshot, needs: Sequence[Matter]) -> Group:
     if needs:
         return Group.NEEDS
     if snapshot.status is Status.ACTIVE and snapshot.turns:
@@ -278,7 +278,7 @@ def _people(snapshot: Snapshot) -> set[str]:
     return {each.id for each in snapshot.participants if each.kind == "human"}
 
 
-def _rank(snapshot: Snapshot, needs: Sequence[Need], recent: bool) -> tuple[int, float, str, str]:
+def _rank(snapshot: Snapshot, needs: Sequence[Matter], recent: bool) -> tuple[int, float, str, str]:
     group = _group(snapshot, needs)
     latest = -snapshot.changed.timestamp() if snapshot.changed else float("inf")
     if group is Group.NEEDS:

@@ -11,7 +11,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.model import Document, Notice, Snapshot
+from acp_core.model import Document, Snapshot
+from acp_core.model.matter import remark
 from acp_core.model.past import TrackedFile
 from acp_core.protocols.contract import Collaboration
 
@@ -101,7 +102,7 @@ def _with_edits(snapshot: Snapshot, edited: frozenset[str]) -> Snapshot:
         for each in snapshot.documents
     )
     notices = tuple(
-        Notice("late", f"{each.id} {each.late}", each.id, each.changed)
+        remark("late", f"{each.id} {each.late}", each.id, each.changed)
         for each in documents
         if each.id in edited
     )

@@ -37,14 +37,11 @@ if TYPE_CHECKING:
     from acp_core.model.snapshot import Gate as Gate
     from acp_core.model.snapshot import Heading as Heading
     from acp_core.model.snapshot import Link as Link
-    from acp_core.model.snapshot import Need as Need
     from acp_core.model.snapshot import NextAction as NextAction
-    from acp_core.model.snapshot import Notice as Notice
     from acp_core.model.snapshot import Panel as Panel
     from acp_core.model.snapshot import Participant as Participant
     from acp_core.model.snapshot import Phase as Phase
     from acp_core.model.snapshot import PhaseState as PhaseState
-    from acp_core.model.snapshot import Question as Question
     from acp_core.model.snapshot import Row as Row
     from acp_core.model.snapshot import Runner as Runner
     from acp_core.model.snapshot import Severity as Severity
@@ -65,8 +62,8 @@ _MODULES = {
     "card": "Card CardDocument CardSection CardVerdict",
     "matter": "Matter",
     "snapshot": (
-        "Cost Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
-        "Panel Participant Phase PhaseState Question Row Runner Severity Snapshot Source "
+        "Cost Document DocumentText Event Finding Gate Heading Link NextAction "
+        "Panel Participant Phase PhaseState Row Runner Severity Snapshot Source "
         "SourceState Status Target Tone Turn Verdict Visit"
     ),
 }

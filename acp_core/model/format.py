@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
+from acp_core.model.matter import Matter
+
 TYPE_CHECKING = False  # without typing, which costs a start
 
 if TYPE_CHECKING:
-    from acp_core.model.snapshot import Need, Snapshot
+    from acp_core.model.snapshot import Snapshot
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 FULL, EMPTY, UNKNOWN = "█", "░", "┄"
@@ -190,7 +192,7 @@ def names_in(snapshot: Snapshot) -> Iterator[str]:
     yield snapshot.name
 
 
-def need_case(need: Need, snapshot: Snapshot) -> str:
+def need_case(need: Matter, snapshot: Snapshot) -> str:
     """A need as it stands by itself; one of a part begins with the part's name.
 
     Args:
@@ -198,8 +200,8 @@ def need_case(need: Need, snapshot: Snapshot) -> str:
         snapshot: the collaboration under which it is shown.
     """
     if need not in snapshot.needs:
-        return need.text
-    return sentence_case(need.text, names_in(snapshot))
+        return need.sentence
+    return sentence_case(need.sentence, names_in(snapshot))
 
 
 def is_said(text: str, longer: str) -> bool:

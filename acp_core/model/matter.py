@@ -198,3 +198,71 @@ def damage(
         refuses=allowed,
         root=move == OWNER,
     )
+
+
+def decision(
+    key: str,
+    code: str,
+    sentence: str,
+    participant: str | None = None,
+    since: datetime | None = None,
+    act: str | None = None,
+    given: Iterable[tuple[str, str]] = (),
+) -> Matter:
+    """What a person has to decide or to do.
+
+    Args:
+        key, code, sentence, since: as those of a `Matter`.
+        participant: whom it is about.
+        act, given: the act that ends it, with values; None where acp has none.
+    """
+    return Matter(
+        code,
+        sentence,
+        kind=Kind.DECISION,
+        verdicts=verdicts(act, given),
+        about=About(participant),
+        since=since,
+        key=key,
+    )
+
+
+def question(
+    key: str,
+    code: str,
+    sentence: str,
+    participant: str | None = None,
+    since: datetime | None = None,
+    document: str | None = None,
+    line: int | None = None,
+    event: str | None = None,
+    act: str | None = None,
+    given: Iterable[tuple[str, str]] = (),
+) -> Matter:
+    """An open question, or an item that blocks: for the inbox.
+
+    Args:
+        key, sentence, since: as those of a `Matter`.
+        code: ``question`` (somebody asks), ``unresolved`` or ``blocking``.
+        participant: who asks, where known.
+        document, line, event: where it stands.
+        act, given: the act that answers it, where there is one now, with values.
+    """
+    return Matter(
+        code,
+        sentence,
+        kind=Kind.QUESTION,
+        verdicts=verdicts(act, given),
+        about=About(participant, document, line, event),
+        since=since,
+        key=key,
+    )
+
+
+def remark(
+    code: str, sentence: str, document: str | None = None, since: datetime | None = None
+) -> Matter:
+    """What is worth a line of its own and nobody's move, such as a late change of a document."""
+    key = f"{code}:{document or ''}"
+    about = About(document=document)
+    return Matter(code, sentence, "", NOBODY, Kind.REMARK, about=about, since=since, key=key)

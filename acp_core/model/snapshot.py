@@ -22,33 +22,6 @@ from typing import NamedTuple
 from acp_core.model.matter import Matter
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """An open question or an item that blocks: for the inbox.
-
-    Attributes:
-        key: stays the same as long as it is the same question; acknowledgements hold for it.
-        kind: ``question`` (somebody asks), ``unresolved`` or ``blocking``.
-        text: the question, one line.
-        participant: who asks, where known.
-        since: since when, where known.
-        document, line, event: where it stands.
-        action: name of the action that answers it, where there is one now.
-        given: inputs of that action, by name.
-    """
-
-    key: str
-    kind: str
-    text: str
-    participant: str | None = None
-    since: datetime | None = None
-    document: str | None = None
-    line: int | None = None
-    event: str | None = None
-    action: str | None = None
-    given: tuple[tuple[str, str], ...] = ()
-
-
 class SourceState(str, Enum):
     """How well the thing behind a Snapshot could be read."""
 
@@ -303,34 +276,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """A reason why a human is wanted.
-
-    ``key`` stays the same as long as it is the same need: an acknowledgement holds
-    for a key, so that a new reason shows again. ``given`` are inputs of the action that
-    answer this very need, by name.
-    """
-
-    key: str
-    code: str
-    text: str
-    participant: str | None = None
-    since: datetime | None = None
-    action: str | None = None
-    given: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A headline of its own, such as "proposal.md changed after it was accepted"."""
-
-    code: str
-    text: str
-    document: str | None = None
-    since: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Target:
     """Where a row or a finding points: at most one of these is set, besides ``line`` and ``given``.
 
@@ -440,11 +385,11 @@ class Snapshot:
     documents: tuple[Document, ...] = ()
     gates: tuple[Gate, ...] = ()
     findings: tuple[Finding, ...] = ()
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Matter, ...] = ()
     causes: tuple[Matter, ...] = ()
     obstacles: tuple[Matter, ...] = ()
-    questions: tuple[Question, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    questions: tuple[Matter, ...] = ()
+    notices: tuple[Matter, ...] = ()
     panels: tuple[Panel, ...] = ()
     outcome: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ from acp_core.model.text import clean, clean_line
 from acp_core.person import paths
 
 if TYPE_CHECKING:
-    from acp_core.model import Need, Question, Snapshot
+    from acp_core.model import Matter, Snapshot
 
 try:
     import fcntl
@@ -105,7 +105,7 @@ class Attention:
         """Whether the collaboration was put away."""
         return self._record(key).archived is not None
 
-    def open_needs(self, snapshot: Snapshot) -> tuple[Need, ...]:
+    def open_needs(self, snapshot: Snapshot) -> tuple[Matter, ...]:
         """The needs that are not acknowledged; the Snapshot's own tuple where all are."""
         if not snapshot.needs:
             return snapshot.needs
@@ -116,7 +116,7 @@ class Attention:
             n for n in snapshot.needs if n.key not in known and _until(snapshot, n.key) not in known
         )
 
-    def open_questions(self, snapshot: Snapshot) -> tuple[Question, ...]:
+    def open_questions(self, snapshot: Snapshot) -> tuple[Matter, ...]:
         """The questions that are neither acknowledged nor put off."""
         known = self._record(snapshot.key).acknowledged
         return tuple(

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.files import atomic
-from acp_core.model import Need, Snapshot, Status
+from acp_core.model import Matter, Snapshot, Status
 from acp_core.model.format import names_in, need_case, sentence_case
 from acp_core.model.text import clean_line
 from acp_core.person import paths
@@ -84,7 +84,7 @@ class News:
         self._begun = False
 
     def update(
-        self, now: datetime, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool
+        self, now: datetime, fleet: Iterable[tuple[Snapshot, Iterable[Matter]]], *, complete: bool
     ) -> list[Message]:
         """Take in how all stands, and return the notices of what is new.
 
@@ -93,7 +93,7 @@ class News:
             fleet: Every collaboration that is not put away, with the needs that count there.
             complete: The first look at everything is over.
         """
-        needs: dict[tuple[str, str], tuple[Snapshot, Need]] = {}
+        needs: dict[tuple[str, str], tuple[Snapshot, Matter]] = {}
         over: dict[str, Snapshot] = {}
         known: set[str] = set()
         for snapshot, wanted in fleet:
@@ -120,7 +120,7 @@ class News:
         return each not in self._needs and (left is None or now - left >= AGAIN)
 
 
-def message(snapshot: Snapshot, need: Need) -> Message:
+def message(snapshot: Snapshot, need: Matter) -> Message:
     """What to tell of a need."""
     if snapshot.status is Status.BLOCKED:
         kind = "blocked"
@@ -130,9 +130,9 @@ def message(snapshot: Snapshot, need: Need) -> Message:
         kind,
         snapshot.name,
         snapshot.location,
-        need.participant or "",
-        need.text,
-        need.action or "",
+        need.about.participant or "",
+        need.sentence,
+        need.remedy or "",
         need_case(need, snapshot),
     )
 

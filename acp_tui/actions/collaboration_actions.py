@@ -23,7 +23,7 @@ from acp_tui.terminal.painting import PaintingScreen
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
 
-    from acp_core.model import Need, Outcome, Snapshot, Target
+    from acp_core.model import Matter, Outcome, Snapshot, Target
     from acp_tui.actions.availability import Availability
     from acp_tui.app import AcpApp
 
@@ -59,10 +59,10 @@ class CollaborationActions(PaintingScreen[None]):
     def fix_words(self) -> tuple[str, str] | None:
         """What the key that fixes does now, and what for; None where it does nothing."""
         shown = self.need_in_hand()
-        if shown is None or not shown[1].action:
+        if shown is None or not shown[1].remedy:
             return None
         snapshot, need = shown
-        return self.called(snapshot.key, need.action or ""), need_case(need, snapshot)
+        return self.called(snapshot.key, need.remedy or ""), need_case(need, snapshot)
 
     def called(self, key: str, action: str) -> str:
         """What an action of a collaboration is called."""
@@ -71,7 +71,7 @@ class CollaborationActions(PaintingScreen[None]):
     def _is_fixable(self) -> bool:
         """Whether an action settles the need that is in hand."""
         shown = self.need_in_hand()
-        return shown is not None and bool(shown[1].action)
+        return shown is not None and bool(shown[1].remedy)
 
     def offers_known(self) -> None:
         """More is known of what the collaboration in hand offers."""
@@ -87,7 +87,7 @@ class CollaborationActions(PaintingScreen[None]):
         """The collaboration to act on."""
         raise NotImplementedError
 
-    def asking(self, snapshot: Snapshot | None = None) -> list[tuple[Snapshot, Need]]:
+    def asking(self, snapshot: Snapshot | None = None) -> list[tuple[Snapshot, Matter]]:
         """The open needs of a collaboration (the one in hand) and of its parts, with whose each is."""
         from acp_core.fleet.overview import asking
 
@@ -97,7 +97,7 @@ class CollaborationActions(PaintingScreen[None]):
         known = {**self.app.fleet.snapshots, snapshot.key: snapshot}
         return asking(snapshot.key, known, self.app.attention.open_needs)
 
-    def needs_of(self, snapshot: Snapshot) -> tuple[Need, ...]:
+    def needs_of(self, snapshot: Snapshot) -> tuple[Matter, ...]:
         """The open needs of a collaboration; those of its parts name the part."""
         return tuple(need for _, need in self.asking(snapshot))
 
@@ -106,7 +106,7 @@ class CollaborationActions(PaintingScreen[None]):
         if target.action is None or (snapshot := self.in_hand()) is None:
             return
         wanted = target.action, target.given
-        keys = (whose.key for whose, need in self.asking() if (need.action, need.given) == wanted)
+        keys = (whose.key for whose, need in self.asking() if (need.remedy, need.given) == wanted)
         key = next(keys, snapshot.key)
         self.app.perform(key, target.action, self.performed, dict(target.given))
 
@@ -182,12 +182,12 @@ class CollaborationActions(PaintingScreen[None]):
         """Which of the needs is in hand: the one that is shown with the key that helps."""
         return 0
 
-    def need_in_hand(self) -> tuple[Snapshot, Need] | None:
+    def need_in_hand(self) -> tuple[Snapshot, Matter] | None:
         """The need that is shown with the key that helps, and whose it is; None where there is none."""
         asked = self.asking()
         return asked[min(self.place_of_need, len(asked) - 1)] if asked else None
 
-    def _need_to_act_on(self) -> tuple[Snapshot, Need] | None:
+    def _need_to_act_on(self) -> tuple[Snapshot, Matter] | None:
         """The need in hand with whose it is; None, which is told, where nothing needs the person."""
         if self.in_hand() is None:
             return None
@@ -200,12 +200,12 @@ class CollaborationActions(PaintingScreen[None]):
         """Do what the need in hand asks for."""
         if wanted := self._need_to_act_on():
             whose, need = wanted
-            if need.action:
-                self.app.perform(whose.key, need.action, self.performed, dict(need.given))
+            if need.remedy:
+                self.app.perform(whose.key, need.remedy, self.performed, dict(need.given))
             else:
                 self.show_need(whose, need)
 
-    def show_need(self, whose: Snapshot, need: Need) -> None:
+    def show_need(self, whose: Snapshot, need: Matter) -> None:
         """Show what to do about a need that no single action settles."""
         self.app.tell(f"{NO_ACTION}: press {called(self.app, 'fleet.open')} to open it.")
 

@@ -254,6 +254,6 @@ class ActionsProvider(OffersProvider):
         if halt := halting(self._actions):
             ids[halt.name] = "act.block"
         shown = screen.need_in_hand() if (screen := self._acting()) else None
-        if shown and shown[0].key == subject.key and shown[1].action:
-            ids[shown[1].action] = "act.remedy"
+        if shown and shown[0].key == subject.key and shown[1].remedy:
+            ids[shown[1].remedy] = "act.remedy"
         return {name: called(self.acp, id) for name, id in ids.items()}

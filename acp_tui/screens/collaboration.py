@@ -28,7 +28,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Static
 
-from acp_core.model import Document, DocumentText, Need, Snapshot, Target
+from acp_core.model import Document, DocumentText, Matter, Snapshot, Target
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import NO_ACTION, CollaborationActions
 from acp_tui.screens.choosing import PickScreen
@@ -148,7 +148,7 @@ class SnapshotScreen(CollaborationActions):
         return self.data.snapshot if self.data is not None else None
 
     @property
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[Matter, ...]:
         """The open needs that are shown."""
         return self.data.needs if self.data is not None else ()
 
@@ -182,7 +182,7 @@ class SnapshotScreen(CollaborationActions):
         else:
             self.refresh()
 
-    def show_data(self, data: PaneData, asked: Sequence[tuple[Snapshot, Need]] = ()) -> None:
+    def show_data(self, data: PaneData, asked: Sequence[tuple[Snapshot, Matter]] = ()) -> None:
         """Have the panes show a Snapshot as of a time.
 
         Args:
@@ -745,7 +745,7 @@ class CollaborationScreen(SnapshotScreen):
 
     # --- the need in hand ------------------------------------------------------------------
 
-    def _place_of_need(self, needs: Sequence[Need]) -> int:
+    def _place_of_need(self, needs: Sequence[Matter]) -> int:
         """Where the need in hand stands now; the first one where it is gone."""
         return next((place for place, need in enumerate(needs) if need_key(need) == self._need), 0)
 
@@ -785,7 +785,7 @@ class CollaborationScreen(SnapshotScreen):
         """Show its past, moment by moment."""
         self.app.open_replay(self.key)
 
-    def show_need(self, whose: Snapshot, need: Need) -> None:
+    def show_need(self, whose: Snapshot, need: Matter) -> None:
         """Show the problem that the need is of, with its steps."""
         if whose.key == self.key and any(cause.key == need.key for cause in whose.causes):
             self.action_why()

@@ -19,8 +19,9 @@ from acp_core.cli.signs import NEED
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.fleet.overview import FleetEntry
 from acp_core.fleet.search import fold
-from acp_core.model import Need, Question, Snapshot, Target
+from acp_core.model import Matter, Snapshot, Target
 from acp_core.model.format import age, count, need_case
+from acp_core.model.matter import Kind
 from acp_core.model.text import clean_line
 from acp_tui import keys
 from acp_tui.actions.availability import Labels
@@ -55,7 +56,7 @@ class Entry:
 
     snapshot: Snapshot
     name: str
-    what: Need | Question
+    what: Matter
 
     @property
     def key(self) -> str:
@@ -65,18 +66,20 @@ class Entry:
     @property
     def kind(self) -> str:
         """``need``, or the question's kind."""
-        return self.what.kind if isinstance(self.what, Question) else "need"
+        return self.what.code if self.what.kind is Kind.QUESTION else "need"
 
     def contains(self, words: str) -> bool:
         """Whether every word stands in it, or in the name of its collaboration, in whatever case."""
-        text = fold(f"{self.name} {self.kind} {self.what.participant or ''} {self.what.text}")
+        text = fold(
+            f"{self.name} {self.kind} {self.what.about.participant or ''} {self.what.sentence}"
+        )
         return all(word in text for word in fold(words).split())
 
     @property
     def target(self) -> Target:
         """Where to look."""
-        if isinstance(self.what, Question):
-            return Target(document=self.what.document, line=self.what.line)
+        if self.what.kind is Kind.QUESTION:
+            return Target(document=self.what.about.document, line=self.what.about.line)
         key = self.what.key
         cause = next((cause for cause in self.snapshot.causes if cause.key == key), None)
         if cause is not None and cause.about.document is not None:
@@ -153,7 +156,7 @@ class InboxScreen(Screen[None]):
         if is_chosen:
             self._first = ""
         self.list.items = tuple(items)
-        acts = ((entry.snapshot, entry.what.action) for entry in entries)
+        acts = ((entry.snapshot, entry.what.remedy) for entry in entries)
         self._labels.want((snapshot, action) for snapshot, action in acts if action)
         if items and not is_chosen:
             self.list.action_first()
@@ -188,7 +191,7 @@ class InboxScreen(Screen[None]):
         active, entry = super().active_bindings, self.entry
         for key, each in active.items():
             if each.binding.action == "answer":
-                acts = entry is not None and bool(entry.what.action)
+                acts = entry is not None and bool(entry.what.remedy)
                 words = _called(entry, self._labels) if entry and acts else each.binding.description
                 binding = replace(each.binding, description=clean_line(words, LABEL), show=acts)
                 active[key] = each._replace(binding=binding)
@@ -230,8 +233,8 @@ class InboxScreen(Screen[None]):
         entry = self.entry
         if entry is None:
             return
-        if entry.what.action:
-            self.app.perform(entry.snapshot.key, entry.what.action, given=dict(entry.what.given))
+        if entry.what.remedy:
+            self.app.perform(entry.snapshot.key, entry.what.remedy, given=dict(entry.what.given))
         else:
             self.app.tell(f"{NO_ACTION}: press {keys.called(self.app, 'list.choose')} to open it.")
 
@@ -263,7 +266,7 @@ class InboxScreen(Screen[None]):
     def action_copy(self) -> None:
         """Copy its text."""
         if self.entry is not None:
-            self.app.copy(self.entry.what.text)
+            self.app.copy(self.entry.what.sentence)
 
     def action_back(self) -> None:
         """Show everything again where a filter holds; else go back to where one came from."""
@@ -284,13 +287,19 @@ def _item(entry: Entry, now: datetime, answer: str, labels: Labels) -> Item:
     sign, colour = _SIGNS.get(entry.kind, ("?", "accent"))
     what = entry.what
     since = f"  {age(what.since, now)}" if what.since else ""
-    who = f"{what.participant} asks: " if entry.kind == "question" and what.participant else ""
+    who = (
+        f"{what.about.participant} asks: "
+        if entry.kind == "question" and what.about.participant
+        else ""
+    )
     word = f"[{entry.kind}] " if entry.kind in ("blocking", "unresolved") else ""
     details = []
-    if isinstance(what, Question) and what.document:
-        place = f"{what.document}:{what.line}" if what.line else what.document
+    if what.kind is Kind.QUESTION and what.about.document:
+        place = (
+            f"{what.about.document}:{what.about.line}" if what.about.line else what.about.document
+        )
         details.append((f"enter: {place}", "primary"))
-    if what.action:
+    if what.remedy:
         details.append((f"{answer}: {_called(entry, labels)}", "accent"))
     return Item(
         (
@@ -310,12 +319,12 @@ def _item(entry: Entry, now: datetime, answer: str, labels: Labels) -> Item:
 def _text(entry: Entry) -> str:
     """What is needed, as a sentence; a question stands as it was asked."""
     what = entry.what
-    return what.text if isinstance(what, Question) else need_case(what, entry.snapshot)
+    return what.sentence if what.kind is Kind.QUESTION else need_case(what, entry.snapshot)
 
 
 def _called(entry: Entry, labels: Labels) -> str:
     """What the act is called that settles it."""
-    return labels.of(entry.snapshot.key, entry.what.action or "")
+    return labels.of(entry.snapshot.key, entry.what.remedy or "")
 
 
 def _counts(entries: list[Entry], total: int) -> Content:

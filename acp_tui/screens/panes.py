@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.widget import Widget
 
-from acp_core.model import Document, Event, Need, Snapshot
+from acp_core.model import Document, Event, Matter, Snapshot
 from acp_core.model.text import clean
 from acp_tui.actions.availability import Labels
 from acp_tui.actions.offered import offered
@@ -186,16 +186,16 @@ class PaneLoader:
         """What an action is called; the words of its name until that is known."""
         return self._labels.of(self._askers.get(action, self._screen.key), action)
 
-    def want_labels(self, data: PaneData, asked: Sequence[tuple[Snapshot, Need]] = ()) -> None:
+    def want_labels(self, data: PaneData, asked: Sequence[tuple[Snapshot, Matter]] = ()) -> None:
         """See to it that it is known what the actions of needs and findings are called.
 
         Args:
             data: What the panes show.
             asked: Its needs, each with the collaboration (itself, or a part) whose it is.
         """
-        wanted = {need.action: whose for whose, need in asked if need.action}
+        wanted = {need.remedy: whose for whose, need in asked if need.remedy}
         self._askers = {name: whose.key for name, whose in wanted.items()}
-        names = [need.action for need in data.needs]
+        names: list[str | None] = [need.remedy for need in data.needs]
         names += [finding.action for finding in data.snapshot.findings]
         wanted = {name: data.snapshot for name in names if name} | wanted
         self._labels.want_soon((whose, name) for name, whose in wanted.items())

@@ -28,7 +28,7 @@ from acp_core.loops.acts.names import (
     STOP_LOOP,
 )
 from acp_core.loops.wording import short
-from acp_core.model import Matter, Need, PhaseState, Severity, Snapshot
+from acp_core.model import Matter, PhaseState, Severity, Snapshot
 from acp_core.model.format import bar, count, grouped, zoned
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
@@ -329,10 +329,10 @@ class ParticipantScreen(CollaborationActions):
         """What is shown: a session only where there is one."""
         return LOG if self.shows == SESSION and not self.is_live else self.shows
 
-    def asking(self, snapshot: Snapshot | None = None) -> list[tuple[Snapshot, Need]]:
+    def asking(self, snapshot: Snapshot | None = None) -> list[tuple[Snapshot, Matter]]:
         """The open needs, those of this participant first."""
         found = super().asking(snapshot)
-        return sorted(found, key=lambda each: each[1].participant != self.participant)
+        return sorted(found, key=lambda each: each[1].about.participant != self.participant)
 
     # --- keys: the loop --------------------------------------------------------------------
 

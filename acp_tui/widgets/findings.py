@@ -113,9 +113,9 @@ def _said_elsewhere(data: PaneData) -> dict[str, str]:
     """By the message of a finding that is a need, too: where the screen says it."""
     messages = {finding.message for finding in data.snapshot.findings}
     return {
-        need.text: ABOVE if need == data.need else BELOW
+        need.sentence: ABOVE if need == data.need else BELOW
         for need in reversed(data.snapshot.needs)
-        if need.text in messages
+        if need.sentence in messages
     }
 
 

@@ -263,12 +263,12 @@ def detail_line(entry: FleetEntry) -> Detail | None:
         sentence = need_case(first, snapshot) + (
             f" (and {format.grouped(more)} more)" if more else ""
         )
-        return Detail("need", sentence, first.action, entry.asker or entry.key)
+        return Detail("need", sentence, first.remedy, entry.asker or entry.key)
     if snapshot.source.state is not SourceState.LIVE:
         note = f": {snapshot.source.note}" if snapshot.source.note else ""
         return Detail("source", snapshot.source.state.value.capitalize() + note)
     if snapshot.notices:
-        return Detail("notice", sentence_case(snapshot.notices[0].text, names_in(snapshot)))
+        return Detail("notice", sentence_case(snapshot.notices[0].sentence, names_in(snapshot)))
     if snapshot.doubt and not entry.group.over:
         return Detail("doubt", f"Uncertain: {snapshot.doubt}")
     return None

@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
 from acp_core.history.forecast import Usual
-from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn, Verdict
+from acp_core.model import Link, Matter, Severity, Snapshot, SourceState, Turn, Verdict
 from acp_core.model.format import (
     age,
     count,
@@ -74,9 +74,9 @@ class _Row(NamedTuple):
     whole: str = ""
 
 
-def need_key(need: Need) -> str:
+def need_key(need: Matter) -> str:
     """What names a need on the screen: several parts of one collaboration may need the same."""
-    return f"{need.key} {need.text}"
+    return f"{need.key} {need.sentence}"
 
 
 def notice_key(code: str, document: str | None) -> str:
@@ -202,10 +202,10 @@ def _alert(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str])
 
 
 def _need(
-    need: Need, data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]
+    need: Matter, data: PaneData, cells: int, keys: Keys, called: Callable[[str], str]
 ) -> Sequence[_Row]:
     """What needs you, since when, and the key that helps: in one row, or in two."""
-    known = is_said(need.text, _sentence(data))
+    known = is_said(need.sentence, _sentence(data))
     text = "Needs you" if known else safe_line(need_case(need, data.snapshot))
     since = f" · {age(need.since, data.now)}" if need.since else ""
     remedy, more = _hints(need, data, keys, called)
@@ -248,13 +248,15 @@ def _joined(*hints: str) -> str:
     return " · ".join(filter(None, hints))
 
 
-def _hints(need: Need, data: PaneData, keys: Keys, called: Callable[[str], str]) -> tuple[str, str]:
+def _hints(
+    need: Matter, data: PaneData, keys: Keys, called: Callable[[str], str]
+) -> tuple[str, str]:
     """The key that helps with the name of what it does, and the one that takes the need away."""
     if data.past:
         return "", ""
     more = f"{keys.acknowledge}: acknowledge"
-    if need.action:
-        return f"{keys.remedy}: {safe_line(called(need.action))}", more
+    if need.remedy:
+        return f"{keys.remedy}: {safe_line(called(need.remedy))}", more
     if any(cause.key == need.key for cause in data.snapshot.causes):
         return f"{keys.why}: why", more
     return "", more
@@ -303,12 +305,12 @@ def _idle(data: PaneData, keys: Keys) -> Content:
     return join(("acp runs no agent here · ", MUTED), (start, "$text-accent"))
 
 
-def _is_of(turn: Turn, need: Need | None) -> bool:
+def _is_of(turn: Turn, need: Matter | None) -> bool:
     """Whether the need says already that this turn is waited for, and since when."""
     return (
         need is not None
         and need.since == turn.since
-        and need.participant in (None, turn.participant)
+        and need.about.participant in (None, turn.participant)
     )
 
 
@@ -352,9 +354,9 @@ def _doubt(data: PaneData) -> Iterator[_Row]:
 def _notices(data: PaneData) -> Iterator[_Row]:
     for notice in data.snapshot.notices:
         since = f", {age(notice.since, data.now)} ago" if notice.since else ""
-        text = sentence_case(notice.text, names_in(data.snapshot))
+        text = sentence_case(notice.sentence, names_in(data.snapshot))
         words = _warning(f"{text}{since}")
-        yield _Row(words, notice_key(notice.code, notice.document))
+        yield _Row(words, notice_key(notice.code, notice.about.document))
 
 
 def _lineage(links: Sequence[Link], keys: Keys) -> Iterator[_Row]:

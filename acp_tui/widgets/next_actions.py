@@ -12,7 +12,7 @@ from datetime import datetime
 from textual.reactive import var
 
 from acp_core.cli.signs import NEED
-from acp_core.model import Gate, Matter, Need, NextAction, Notice, Snapshot, Status, Target, Turn
+from acp_core.model import Gate, Matter, NextAction, Snapshot, Status, Target, Turn
 from acp_core.model.format import age, exact, grouped, names_in, need_case, sentence_case
 from acp_tui.text import width
 from acp_tui.widgets.headline import DOUBT, need_key, notice_key
@@ -82,7 +82,7 @@ def _parts(data: PaneData) -> tuple[object, ...]:
     return id(snapshot), data.needs, data.moment(begun)
 
 
-def title(needs: Sequence[Need], above: Collection[str]) -> str:
+def title(needs: Sequence[Matter], above: Collection[str]) -> str:
     """What the pane is called: it announces the needs that it holds, not those ``above`` it."""
     held = sum(need_key(need) not in above for need in needs)
     more = " more" if held < len(needs) else ""
@@ -90,7 +90,7 @@ def title(needs: Sequence[Need], above: Collection[str]) -> str:
 
 
 def need_item(
-    need: Need,
+    need: Matter,
     snapshot: Snapshot,
     now: datetime,
     called: Callable[[str], str] = str,
@@ -110,7 +110,7 @@ def need_item(
     return Item(
         pieces,
         _hints(need, called, acknowledged),
-        Target(action=need.action, given=need.given),
+        Target(action=need.remedy, given=need.given),
         key=need_key(need),
     )
 
@@ -120,16 +120,16 @@ def doubt_items(doubt: str) -> list[Item]:
     return [Item((("? ", "warning"), (f"Uncertain: {doubt}", "warning")), key=DOUBT)] * bool(doubt)
 
 
-def notice_item(notice: Notice, snapshot: Snapshot, now: datetime) -> Item:
+def notice_item(notice: Matter, snapshot: Snapshot, now: datetime) -> Item:
     """A notice: what it says, since when, and the document that it speaks of."""
-    text = sentence_case(notice.text, names_in(snapshot))
+    text = sentence_case(notice.sentence, names_in(snapshot))
     since = f"  {age(notice.since, now)} ago" if notice.since else ""
-    details = ((f"→ {notice.document}", "primary"),) if notice.document else ()
+    details = ((f"→ {notice.about.document}", "primary"),) if notice.about.document else ()
     return Item(
         (("! ", "warning"), (text, "warning"), (since, "muted")),
         details,
-        Target(document=notice.document),
-        key=notice_key(notice.code, notice.document),
+        Target(document=notice.about.document),
+        key=notice_key(notice.code, notice.about.document),
     )
 
 
@@ -153,10 +153,10 @@ def _is_needed(action: NextAction, snapshot: Snapshot) -> bool:
     return bool(meant) and all(needed)
 
 
-def _is_need_of(need: Need, turn: Turn) -> bool:
+def _is_need_of(need: Matter, turn: Turn) -> bool:
     """Whether a need is that a person has this turn, whoever's work it is about."""
     if turn.since is None:
-        return need.since is None and need.participant == turn.participant
+        return need.since is None and need.about.participant == turn.participant
     return need.since == turn.since
 
 
@@ -205,13 +205,13 @@ def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: date
 
 
 def _hints(
-    need: Need, called: Callable[[str], str], acknowledged: bool
+    need: Matter, called: Callable[[str], str], acknowledged: bool
 ) -> tuple[tuple[str, str], ...]:
     hints = []
-    if need.participant:
-        hints.append((f"participant: {need.participant}", "muted"))
-    if need.action:
-        hints.append((f"enter: {called(need.action)}", "accent"))
+    if need.about.participant:
+        hints.append((f"participant: {need.about.participant}", "muted"))
+    if need.remedy:
+        hints.append((f"enter: {called(need.remedy)}", "accent"))
     if not acknowledged:
         hints.append(("a: acknowledge", "muted"))
     return tuple(hints)

@@ -29,7 +29,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from acp_core.history.forecast import Forecast, Outlook
-from acp_core.model import Document, DocumentText, Event, Need, Snapshot
+from acp_core.model import Document, DocumentText, Event, Matter, Snapshot
 from acp_core.model.text import clean_line
 from acp_tui import keys
 from acp_tui.text import MUTED, fit, join, line, width
@@ -96,7 +96,7 @@ class PaneData(NamedTuple):
     """
 
     snapshot: Snapshot
-    needs: tuple[Need, ...]
+    needs: tuple[Matter, ...]
     now: datetime
     utc: bool = False
     gone: bool = False
@@ -106,7 +106,7 @@ class PaneData(NamedTuple):
     start: str = ""
 
     @property
-    def need(self) -> Need | None:
+    def need(self) -> Matter | None:
         """The need in hand: the one that the headline shows and that keys act on."""
         return self.needs[min(self.current, len(self.needs) - 1)] if self.needs else None
 

@@ -15,6 +15,7 @@ from acp_core.cli import output
 from acp_core.cli.output import Terminal
 from acp_core.cli.show import View, page
 from acp_core.model import PhaseState, Snapshot, Visit
+from acp_core.model.matter import remark
 from tests.cli.support import Acp
 from tests.support import toy
 
@@ -124,7 +125,7 @@ def test_doubt_and_a_stale_source_stand_on_top(snapshot: Snapshot) -> None:
         snapshot,
         doubt="event 4 is illegal",
         source=model.Source(model.SourceState.STALE, "toy.json is half written"),
-        notices=(model.Notice("LATE", "notes.md changed after it was settled", since=NOW),),
+        notices=(remark("LATE", "notes.md changed after it was settled", since=NOW),),
     )
     lines = page(doubtful, view())
     assert "~ Stale, toy.json is half written" in lines

@@ -11,8 +11,8 @@ import pytest
 from acp_core.agents.state import Phase
 from acp_core.diagnosis import engine
 from acp_core.diagnosis.engine import Diagnosis, diagnose, with_causes
-from acp_core.model import DocumentText, Matter, Need, Snapshot, Status
-from acp_core.model.matter import TIME, About, verdicts
+from acp_core.model import DocumentText, Matter, Snapshot, Status
+from acp_core.model.matter import TIME, About, decision, verdicts
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, Patience
 from tests.diagnosis.support import after, case, ended, loop, run, snapshot
@@ -104,8 +104,8 @@ def test_the_sentence_on_top_says_how_it_stands_why_and_what_to_do() -> None:
 def test_needs_are_the_wanted_causes_and_each_thing_is_one_need() -> None:
     seen = snapshot(
         needs=(
-            Need("lagging:4", "lagging", "protocol.json lags"),
-            Need("turn:ann:4", "turn", "ann is to review"),
+            decision("lagging:4", "lagging", "protocol.json lags"),
+            decision("turn:ann:4", "turn", "ann is to review"),
         )
     )
     causes = (

@@ -9,7 +9,7 @@ from acp_core.fleet import overview
 from acp_core.fleet.overview import Group, Seen
 from acp_core.model import (
     Finding,
-    Need,
+    Matter,
     Participant,
     Runner,
     Severity,
@@ -17,7 +17,7 @@ from acp_core.model import (
     Status,
     Turn,
 )
-from acp_core.model.matter import Matter
+from acp_core.model.matter import decision
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 
@@ -35,8 +35,8 @@ def snapshot(key: str, status: Status = Status.ACTIVE, **more: object) -> Snapsh
     return Snapshot(**(given | more))  # type: ignore[arg-type]
 
 
-def need(name: str, minutes: float | None = None) -> Need:
-    return Need(name, "TOY", name, since=ago(minutes) if minutes is not None else None)
+def need(name: str, minutes: float | None = None) -> Matter:
+    return decision(name, "TOY", name, since=ago(minutes) if minutes is not None else None)
 
 
 def see(one: Snapshot) -> Seen:

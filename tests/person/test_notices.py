@@ -15,19 +15,20 @@ from typing import Any
 
 import pytest
 
-from acp_core.model import Matter, Need, Snapshot, Status
+from acp_core.model import Matter, Snapshot, Status
+from acp_core.model.matter import decision
 from acp_core.person import notices
 from acp_core.person.notices import Message, News, is_quiet
 from acp_core.person.settings import SettingsError, load
 from tests.tui.support import NOW, make_snapshot
 
-NEED = Need("B7 reader", "B7", "the program ended without a review", "reader", NOW, "relaunch")
+NEED = decision("B7 reader", "B7", "the program ended without a review", "reader", NOW, "relaunch")
 STUCK = Message(
     "stuck", "checkout", "/w/checkout", "reader", "-x <b>it</b> ended; $(rm)", "relaunch"
 )
 
 
-def seen(news: News, snapshot: Snapshot, *needs: Need, seconds: float = 0) -> list[Message]:
+def seen(news: News, snapshot: Snapshot, *needs: Matter, seconds: float = 0) -> list[Message]:
     later = NOW + timedelta(seconds=seconds)
     return news.update(later, [(snapshot, needs)], complete=True)
 
@@ -205,18 +206,18 @@ def test_the_settings_say_which_kinds_are_told(tmp_path: Path) -> None:
 
 def test_a_notice_is_only_worded_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of needs stand in a large fleet, and are looked at with every change."""
-    worded: list[Need] = []
+    worded: list[Matter] = []
     word = notices.message
 
-    def noted(snapshot: Snapshot, need: Need) -> Message:
+    def noted(snapshot: Snapshot, need: Matter) -> Message:
         worded.append(need)
         return word(snapshot, need)
 
     monkeypatch.setattr(notices, "message", noted)
     news, old, new = (
         News(),
-        Need("old", "turn", "kim must act"),
-        Need("new", "turn", "pat must act"),
+        decision("old", "turn", "kim must act"),
+        decision("new", "turn", "pat must act"),
     )
     one = make_snapshot("one")
     for _ in range(3):

@@ -247,7 +247,7 @@ class Toy(Collaboration):
             gates=(model.Gate("every question is answered", not questions, LOG),),
             findings=tuple(findings),
             needs=tuple(
-                model.Need(
+                model.decision(
                     f"question:{q.id}",
                     "TOY_ASKED",
                     f"{q.actor} asks: {q.summary}",

@@ -15,7 +15,8 @@ from textual.pilot import Pilot
 
 from acp_core.fleet import Batch
 from acp_core.history.forecast import Forecast
-from acp_core.model import Action, Card, Finding, Need, Severity, Snapshot, Status, Turn
+from acp_core.model import Action, Card, Finding, Severity, Snapshot, Status, Turn
+from acp_core.model.matter import decision
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
@@ -110,7 +111,7 @@ def snapshot(name: str = "search-index", **others: Any) -> Snapshot:
 def needy(name: str = "checkout-redesign", **others: Any) -> Snapshot:
     """A collaboration that needs a human."""
     since = NOW - timedelta(minutes=19)
-    need = Need("stuck:1", "STUCK", "reader has not reviewed for 19 minutes", "reader", since)
+    need = decision("stuck:1", "STUCK", "reader has not reviewed for 19 minutes", "reader", since)
     return snapshot(name, **({"needs": (need,)} | others))
 
 

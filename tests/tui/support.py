@@ -11,6 +11,7 @@ import pytest
 
 from acp_core import model
 from acp_core.model import Event, PhaseState, Severity, Tone
+from acp_core.model.matter import remark
 
 KEY = "/work/checkout-redesign"
 
@@ -237,8 +238,8 @@ def hostile_snapshot(key: str, text: str) -> model.Snapshot:
         ),
         gates=(model.Gate(text, None, text, 3, text),),
         findings=(model.Finding(text, Severity.ERROR, text, text, 3, text, text, text, text),),
-        needs=(model.Need(text, text, text, text, START, text),),
-        notices=(model.Notice(text, text, text, START),),
+        needs=(model.decision(text, text, text, text, START, text),),
+        notices=(remark(text, text, text, START),),
         panels=tuple(
             model.Panel(f"{shape}{text}", text, shape, (text, text), (row, row), text)
             for shape in shapes

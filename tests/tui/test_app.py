@@ -14,7 +14,8 @@ from pydantic import BaseModel
 from textual.widgets import OptionList
 
 from acp_core.fleet import Batch
-from acp_core.model import Action, Need, Outcome, OutcomeState, Preview
+from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model.matter import decision
 from acp_core.person.settings import SettingsError
 from acp_tui import theme
 from acp_tui.app import AcpApp, run
@@ -127,7 +128,7 @@ def offered(name: str, label: str) -> Action:
 async def test_the_palette_begins_with_what_can_be_done_here_and_tells_equal_names_apart(
     tmp_path: Path,
 ) -> None:
-    need = Need("stuck:1", "STUCK", "no review came", "reader", action="halt_all")
+    need = decision("stuck:1", "STUCK", "no review came", "reader", act="halt_all")
     here = snapshot("a/checkout", needs=(need,))
     fleet = StageFleet(here, snapshot("b/checkout"), snapshot("other"))
     fleet.offered = (offered("halt_all", "Halt everything"), offered("pause", "Pause one"))

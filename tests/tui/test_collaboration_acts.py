@@ -11,7 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from acp_core import model
-from acp_core.model import Action, Intent, Need, Outcome, OutcomeState, Preview
+from acp_core.model import Action, Intent, Outcome, OutcomeState, Preview
+from acp_core.model.matter import decision
 from acp_tui.widgets.pane import PaneData
 from tests.tui.screen import (
     TEXTS,
@@ -107,7 +108,7 @@ async def test_what_was_seen_is_remembered_until_the_next_visit(tmp_path: Path) 
 
 
 async def test_acknowledged_needs_leave_the_top(tmp_path: Path) -> None:
-    need = Need("stuck:2", "STUCK", "reader has not reviewed", "reader", START)
+    need = decision("stuck:2", "STUCK", "reader has not reviewed", "reader", START)
     app = make_app(make_snapshot(needs=(need,)), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from acp_core import model
-from acp_core.model import Need, Notice, PhaseState, Source, SourceState, Status, Turn
+from acp_core.model import PhaseState, Source, SourceState, Status, Turn
+from acp_core.model.matter import decision, remark
 from acp_tui.widgets.headline import Keys, headlines
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.pane import PaneData
@@ -73,9 +74,9 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
         headline="Blocked by reader: no data.",
         doubt="seq 4 is illegal",
         source=Source(SourceState.STALE, "protocol.json is half written"),
-        needs=tuple(Need(f"n{n}", "X", f"reason {n}", None, START, "repair") for n in range(4)),
+        needs=tuple(decision(f"n{n}", "X", f"reason {n}", None, START, "repair") for n in range(4)),
         notices=(
-            Notice("LATE", "proposal.md changed after it was accepted", "proposal.md", START),
+            remark("LATE", "proposal.md changed after it was accepted", "proposal.md", START),
         ),
     )
     async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
@@ -102,9 +103,9 @@ async def test_a_low_terminal_has_four_rows_above_the_panes_however_much_there_i
     turns = tuple(Turn(f"agent{n}", "work", START + timedelta(minutes=1)) for n in range(3))
     snapshot = make_snapshot(
         headline="Waiting for a choice. " * 5,
-        needs=(Need("n", "X", wordy, None, START, "repair"),),
+        needs=(decision("n", "X", wordy, None, START, "repair"),),
         turns=turns,
-        notices=(Notice("LATE", "proposal.md changed after it was accepted", None, START),),
+        notices=(remark("LATE", "proposal.md changed after it was accepted", None, START),),
     )
     async with make_app(snapshot, folder=tmp_path).run_test(size=(80, 24)) as pilot:
         screen = await open_screen(pilot)
@@ -126,7 +127,7 @@ async def test_who_is_waited_for_in_several_turns_is_named_once(tmp_path: Path) 
 
 
 async def test_a_doubt_and_a_notice_stand_on_top_where_there_is_room(tmp_path: Path) -> None:
-    late = Notice("LATE", "proposal.md changed after it was accepted", "proposal.md", START)
+    late = remark("LATE", "proposal.md changed after it was accepted", "proposal.md", START)
     snapshot = make_snapshot(doubt="seq 4 is illegal", notices=(late,))
     async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
@@ -209,7 +210,7 @@ def test_a_second_round_counts_and_its_time_adds_up() -> None:
 
 
 async def test_the_hints_name_the_keys_that_were_chosen(tmp_path: Path) -> None:
-    need = Need("n", "X", "a reason", None, None, "repair")
+    need = decision("n", "X", "a reason", None, None, "repair")
     app = make_app(
         make_snapshot(needs=(need,)), folder=tmp_path, keys={"act.acknowledge": "ctrl+k"}
     )

@@ -14,8 +14,8 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
-from acp_core.model import Need, Notice
 from acp_core.model.action import Action, Intent, Outcome, OutcomeState, Preview
+from acp_core.model.matter import decision, remark
 from acp_tui.screens.panes import PaneLoader
 from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.timeline_view import TimelineView
@@ -58,7 +58,7 @@ async def test_another_title_draws_one_line_of_a_pane(tmp_path: Path) -> None:
 
 async def test_no_row_stays_blank_where_what_it_said_is_over(tmp_path: Path) -> None:
     calm = snapshot("a")
-    told = replace(calm, notices=(Notice("hand", "protocol.json was written by hand"),))
+    told = replace(calm, notices=(remark("hand", "protocol.json was written by hand"),))
     fleet = StageFleet(calm)
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -142,7 +142,7 @@ async def test_a_screen_s_stylesheet_is_added_to_those_that_are_parsed(
 
 async def test_only_lines_that_show_are_asked_what_their_actions_are_called(tmp_path: Path) -> None:
     """Asking reads a whole collaboration, and there may be a thousand."""
-    need = Need("gate", "GATE", "the next step is due", action="step")
+    need = decision("gate", "GATE", "the next step is due", act="step")
     fleet = StageFleet(*(snapshot(f"c{n:03}", needs=(need,)) for n in range(200)))
     asked: set[str] = set()
     call = fleet.call

@@ -15,7 +15,8 @@ from textual.widgets import Input, Static
 
 from acp_core.fleet import overview
 from acp_core.fleet.overview import FleetEntry
-from acp_core.model import Need, Notice, Participant, Source, SourceState, Status, Turn
+from acp_core.model import Participant, Source, SourceState, Status, Turn
+from acp_core.model.matter import decision, remark
 from acp_tui.app import AcpApp
 from acp_tui.screens import fleet as screens_fleet
 from acp_tui.widgets import fleet_table
@@ -141,7 +142,7 @@ async def test_a_state_is_a_sign_and_never_a_colour_alone(
 
 
 async def test_what_could_not_be_read_and_what_changed_late_is_said_below(tmp_path: Path) -> None:
-    late = Notice("LATE", "proposal.md changed after it was accepted")
+    late = remark("LATE", "proposal.md changed after it was accepted")
     app = dashboard(
         StageFleet(
             snapshot("a", source=Source(SourceState.UNREACHABLE, "permission denied")),
@@ -234,7 +235,7 @@ async def test_an_acknowledged_need_leaves_the_top_and_a_new_one_comes_back(tmp_
         await until(pilot, lambda: app.title == "acp" and is_open(app, "FleetScreen"))
         await until(pilot, lambda: names(app) == ["a", "stuck"])
         assert app.attention.acknowledged("/work/stuck")["stuck:1"].note == "known"
-        fresh = Need("stuck:2", "STUCK", "reader's process ended")
+        fresh = decision("stuck:2", "STUCK", "reader's process ended")
         fleet.show(needy("stuck", needs=(*needy().needs, fresh)))
         await settled(pilot)
         assert names(app) == ["stuck", "a"]
@@ -459,7 +460,9 @@ async def test_the_bell_rings_once_for_a_new_need_and_not_at_the_start(
 async def test_a_need_names_the_key_that_helps_as_it_was_rebound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need = Need("lag", "LAGGING", "protocol.json is out of date with the log", None, NOW, "repair")
+    need = decision(
+        "lag", "LAGGING", "protocol.json is out of date with the log", None, NOW, "repair"
+    )
     app = dashboard(
         StageFleet(needy("a", needs=(need,))), tmp_path, settings={"keys": {"act.remedy": "R"}}
     )

@@ -19,8 +19,6 @@ from acp_core.model import (
     Action,
     Change,
     Intent,
-    Need,
-    Notice,
     Outcome,
     OutcomeState,
     Participant,
@@ -31,6 +29,7 @@ from acp_core.model import (
     Status,
     Turn,
 )
+from acp_core.model.matter import decision, remark
 from tests.tui.stage import (
     StageFleet,
     dashboard,
@@ -50,12 +49,12 @@ Compare = Callable[..., bool]
 def fleet() -> list[Snapshot]:
     """A coordinator's evening: one of everything."""
     hours = NOW - timedelta(hours=2)
-    gate = Need(
+    gate = decision(
         "gate", "GATE", "the planning gate waits for your approval", "you", hours, "approve"
     )
-    stuck = Need("blocked", "BLOCKED", "blocked by server: may ids be used again?", "server",
+    stuck = decision("blocked", "BLOCKED", "blocked by server: may ids be used again?", "server",
                  NOW - timedelta(days=1), "continue")  # fmt: skip
-    late = Notice("LATE", "proposal.md changed after it was accepted, 3 May 12:01")
+    late = remark("LATE", "proposal.md changed after it was accepted, 3 May 12:01")
     return [
         needy("checkout-redesign"),
         needy("payments", status=Status.BLOCKED, phase="blocked", turns=(), needs=(stuck,)),

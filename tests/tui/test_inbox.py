@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from acp_core.model import Question, Snapshot
+from acp_core.model import Snapshot
+from acp_core.model.matter import question
 from tests.tui.screen import Source, change, make_app, seen, settle
 from tests.tui.stage import is_open
 from tests.tui.support import HARMFUL, KEY, NOW, make_event, make_snapshot
 from tests.tui.test_why_and_people import Inputs, relaunch, stuck
 
 SINCE = NOW - timedelta(minutes=5)
-ASKED = Question("question:3:1", "question", "Is there a limit on the size?", "reviewer", SINCE,
+ASKED = question("question:3:1", "question", "Is there a limit on the size?", "reviewer", SINCE,
                  "review.md", 14, "3")  # fmt: skip
-BLOCKING = Question("blocking:1", "blocking", "No budget", document="readiness.md", line=3)
+BLOCKING = question("blocking:1", "blocking", "No budget", document="readiness.md", line=3)
 OTHER = "/work/cache"
 
 
@@ -137,8 +138,8 @@ async def test_an_empty_inbox_says_so_and_leads_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", HARMFUL)
 async def test_hostile_questions_show_as_text(text: str, tmp_path: Path) -> None:
-    question = Question(text, "question", text, text, SINCE, text, 3, text, text, ((text, text),))
-    app = make_app(make_snapshot(questions=(question,), name=text), folder=tmp_path)
+    hostile = question(text, "question", text, text, SINCE, text, 3, text, text, ((text, text),))
+    app = make_app(make_snapshot(questions=(hostile,), name=text), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
         await pilot.press("exclamation_mark")
@@ -168,14 +169,14 @@ async def test_the_selected_item_is_in_sight_whatever_comes_above_it(tmp_path: P
         await settle(pilot)
         await pilot.press("exclamation_mark")
         await settle(pilot)
-        assert "❯ ? reviewer asks: Question 40?" in seen(pilot)
+        assert "❯ ? reviewer asks: Matter 40?" in seen(pilot)
         change(app, many(20))  # nothing was chosen yet: the first one stays selected
         await settle(pilot)
-        assert "❯ ? reviewer asks: Question 20?" in seen(pilot)
+        assert "❯ ? reviewer asks: Matter 20?" in seen(pilot)
         await pilot.press("down")
         change(app, many(0))
         await settle(pilot)
-        assert "❯ ? reviewer asks: Question 21?" in seen(pilot)
+        assert "❯ ? reviewer asks: Matter 21?" in seen(pilot)
 
 
 async def test_it_opens_with_the_first_heading_in_sight(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.widgets import Input
 
-from acp_core.model import Need
+from acp_core.model.matter import decision
 from acp_tui.widgets.key_line import KeyLine
 from tests.tui.screen import change, make_app, open_screen, screen_lines, settle
 from tests.tui.stage import WidgetApp, is_open, until
@@ -112,7 +112,7 @@ async def test_it_follows_the_focus(tmp_path: Path) -> None:
 async def test_a_fix_stands_first_where_one_is_needed_and_only_there(
     columns: int, tmp_path: Path
 ) -> None:
-    need = Need("stuck:1", "STUCK", "reader has not reviewed", "reader", action="relaunch")
+    need = decision("stuck:1", "STUCK", "reader has not reviewed", "reader", act="relaunch")
     app = make_app(make_snapshot(needs=(need,)), folder=tmp_path)
     async with app.run_test(size=(columns, 24)) as pilot:
         await open_screen(pilot)

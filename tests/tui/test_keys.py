@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import acp_tui
-from acp_core.model import Need
+from acp_core.model.matter import decision
 from acp_tui import keys
 from tests.tui.stage import StageFleet, dashboard, is_open, needy, screen_text, snapshot
 
@@ -86,7 +86,7 @@ async def test_help_lists_the_keys_as_they_are_and_their_ids_at_the_end(tmp_path
 async def test_help_begins_with_what_can_be_done_now_and_says_what_the_fix_is(
     columns: int, tmp_path: Path
 ) -> None:
-    need = Need("stuck:1", "STUCK", "no review came", "reader", action="send_again")
+    need = decision("stuck:1", "STUCK", "no review came", "reader", act="send_again")
     app = dashboard(StageFleet(snapshot("a", needs=(need,)), snapshot("b")), tmp_path)
     async with app.run_test(size=(columns, 60)) as pilot:
         await pilot.pause()

@@ -11,7 +11,8 @@ import pytest
 
 from acp_core.diagnosis.actions import NextStep
 from acp_core.loops.wording import is_idle
-from acp_core.model import Matter, Need, Outcome, OutcomeState, Participant, Runner, Status
+from acp_core.model import Matter, Outcome, OutcomeState, Participant, Runner, Status
+from acp_core.model.matter import decision
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
@@ -32,8 +33,12 @@ from tests.tui.stage import (
     until,
 )
 
-REVIEW = Need("stuck:1", "STUCK", "reader has not reviewed", "reader", NOW - timedelta(minutes=19))
-STORE = Need("asks:2", "ASKS", "server asks: Which store?", "server", NOW - timedelta(minutes=3))
+REVIEW = decision(
+    "stuck:1", "STUCK", "reader has not reviewed", "reader", NOW - timedelta(minutes=19)
+)
+STORE = decision(
+    "asks:2", "ASKS", "server asks: Which store?", "server", NOW - timedelta(minutes=3)
+)
 
 
 def top(app: AcpApp) -> str:
@@ -90,8 +95,8 @@ async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_
         evidence=("open: task 1",),
         key="stuck:1",
     )
-    stopped = Need(by_hand.key, "W1", by_hand.headline, None, NOW - timedelta(minutes=9))
-    asks = Need("asks:2", "ASKS", "Which store?", "server", NOW, "answer_it")
+    stopped = decision(by_hand.key, "W1", by_hand.headline, None, NOW - timedelta(minutes=9))
+    asks = decision("asks:2", "ASKS", "Which store?", "server", NOW, "answer_it")
     a = needy("a", needs=(stopped, asks), causes=(by_hand,))
     app: Any = dashboard(StageFleet(a), tmp_path, paths=("/work",))
     async with app.run_test(size=(120, 36)) as pilot:

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 from textual.app import ComposeResult
 
-from acp_core.model import Need, NextAction, Participant, Snapshot, Status, Turn
+from acp_core.model import NextAction, Participant, Snapshot, Status, Turn
+from acp_core.model.matter import decision
 from acp_tui.widgets.headline import Headline
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.next_actions import NextActions, action_items
@@ -67,7 +68,7 @@ def with_turns(snapshot: Snapshot, *needed: timedelta) -> Snapshot:
         turns=tuple(Turn("you", what, at) for what, at in begun.items()),
         next_actions=tuple(NextAction("you", what, True) for what in begun),
         needs=tuple(
-            Need(str(ago), "x", "The result needs you", "you", NOW - ago) for ago in needed
+            decision(str(ago), "x", "The result needs you", "you", NOW - ago) for ago in needed
         ),
     )
 

@@ -10,8 +10,9 @@ import pytest
 from pydantic import BaseModel
 from textual.widgets import Input, OptionList, Static
 
-from acp_core.model import Finding, Intent, Need, Panel, Row, Severity
+from acp_core.model import Finding, Intent, Panel, Row, Severity
 from acp_core.model.action import Action, Field, Kind, Outcome, OutcomeState, Preview
+from acp_core.model.matter import decision
 from tests.tui.stage import (
     StageFleet,
     dashboard,
@@ -143,7 +144,7 @@ async def test_what_stops_or_cannot_be_taken_back_is_listed_last(tmp_path: Path)
 
 
 async def test_a_need_names_its_remedy_by_its_label(tmp_path: Path) -> None:
-    need = Need("gate", "GATE", "the next step is due", action="step")
+    need = decision("gate", "GATE", "the next step is due", act="step")
     fleet = StageFleet(replace(snapshot("a"), needs=(need,)))
     fleet.offered = (action("step", "Take [the] next step\x1b"),)
     app: Any = dashboard(fleet, tmp_path)
@@ -155,7 +156,7 @@ async def test_a_need_names_its_remedy_by_its_label(tmp_path: Path) -> None:
 
 
 async def test_next_and_findings_call_an_action_by_its_label(tmp_path: Path) -> None:
-    need = Need("gate", "GATE", "the next step is due", action="step")
+    need = decision("gate", "GATE", "the next step is due", act="step")
     finding = Finding("T1", Severity.ERROR, "it is late", action="mend", given=(("who", "ann"),))
     second = replace(need, key="next gate", text="so is another one")
     one = replace(snapshot("a"), needs=(need, second), findings=(finding,))

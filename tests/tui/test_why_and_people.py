@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.fleet import Batch
-from acp_core.model import Action, Matter, Need, Outcome, OutcomeState, Preview
-from acp_core.model.matter import TIME, About, verdicts
+from acp_core.model import Action, Matter, Outcome, OutcomeState, Preview
+from acp_core.model.matter import TIME, About, decision, verdicts
 from acp_tui.widgets import people
 from acp_tui.widgets.lines import text_of
 from tests.tui.screen import Source, change, make_app, open_screen, seen, settle
@@ -77,7 +77,7 @@ def make_loop(participant: str = "reader", folder: str = KEY, **changes: Any) ->
 
 def stuck() -> Any:
     """A review that waits for a program which ended."""
-    need = Need(ENDED.key, "B7", ENDED.headline, "reader", ENDED.since, "relaunch", ENDED.given)
+    need = decision(ENDED.key, "B7", ENDED.headline, "reader", ENDED.since, "relaunch", ENDED.given)
     return make_snapshot(causes=(ENDED, GUESS), needs=(need,))
 
 

@@ -28,7 +28,6 @@ from acp_core.model import (
     Action,
     DocumentText,
     Matter,
-    Need,
     Outcome,
     OutcomeState,
     Participant,
@@ -42,6 +41,7 @@ from acp_core.model import (
 )
 from acp_core.model.action_field import Field
 from acp_core.model.errors import Refused
+from acp_core.model.matter import decision
 from acp_core.model.past import Story
 from acp_core.model.text import clean_line, clean_name
 from acp_core.person.paths import cache_folder
@@ -181,7 +181,7 @@ class MirrorCollaboration(_Shown):
         host = clean_line(told.host, 64)
         possible = {each.name for each in self.actions(now)}
         needs = tuple(
-            each if each.action in possible else replace(each, action=None) for each in seen.needs
+            each if each.remedy in possible else each._replace(verdicts=()) for each in seen.needs
         )
         return replace(
             seen, key=self.key, location=clean_line(self.key, 4_096), hosts=(host,), needs=needs,
@@ -368,7 +368,7 @@ class StoreCollaboration(_Shown):
             return self._unseen(self._address.id, words, now)
         source = Source(SourceState.STALE, words) if note else seen.source
         needs = tuple(
-            replace(each, action=None) if each.action in NOT_HERE else each for each in seen.needs
+            each._replace(verdicts=()) if each.remedy in NOT_HERE else each for each in seen.needs
         )
         return replace(
             seen, key=self.key, name=self._address.id, location=clean_line(self.key, 4_096),
@@ -614,7 +614,7 @@ def _turns(told: ListState) -> tuple[Turn, ...]:
 
 def _needs(
     told: ListState, turns: tuple[Turn, ...], people: Sequence[Participant]
-) -> tuple[Need, ...]:
+) -> tuple[Matter, ...]:
     """The same needs as those of its folder, as far as a list can know them."""
     humans = frozenset(each.id for each in people if each.kind == "human")
     event = told.event if told.event in records.EVENTS_V2 else ""
@@ -623,10 +623,10 @@ def _needs(
         return found
     by, more = told.blocked, f" (and {told.blocked.more} more)" if told.blocked.more > 0 else ""
     who, why = clean_name(by.by, 100), clean_line(by.why, 300) + more
-    need = Need(
+    need = decision(
         key=f"blocked:{clean_line(by.last)}",
         code="blocked",
-        text=f"blocked by {who}: {why}",
+        sentence=f"blocked by {who}: {why}",
         participant=who,
         since=records.parse_time(by.at),
     )

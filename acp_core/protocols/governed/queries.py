@@ -45,7 +45,7 @@ def status(values: Values) -> Answer:
             }
             for o in objections
         ],
-        "needs": [n.text for n in snapshot.needs],
+        "needs": [n.sentence for n in snapshot.needs],
         "findings": [
             {"code": f.code, "severity": f.severity.value, "message": f.message}
             for f in snapshot.findings

@@ -166,11 +166,11 @@ def summary(contents: Contents) -> dict[str, Any]:
     if shot.needs:
         need = shot.needs[0]
         since = need.since.isoformat() if need.since else ""
-        who = need.participant or "human"
-        told["duty"] = need.text[:_LONGEST]
+        who = need.about.participant or "human"
+        told["duty"] = need.sentence[:_LONGEST]
         told["people"] = [e for e in told["people"] if e[0] != who] + [[who, "human", -1, since]]
     if shot.status is Status.BLOCKED:
-        told["blocked"] = [shot.needs[0].participant or "" if shot.needs else "",
+        told["blocked"] = [shot.needs[0].about.participant or "" if shot.needs else "",
                            shot.headline[:_LONGEST], "", "blocked", 0]  # fmt: skip
     return told
 

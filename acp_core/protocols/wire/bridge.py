@@ -275,7 +275,7 @@ class Feed:
             "round": shown.round,
             "headline": shown.headline,
             "waiting": [elsewhere.plain(turn) for turn in shown.turns],
-            "needs": [need.text for need in shown.needs],
+            "needs": [need.sentence for need in shown.needs],
             "events": len(shown.events),
             "documents": {each.id: each.version for each in shown.documents},
         }

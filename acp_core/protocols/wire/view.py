@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 from acp_core.files.decode import text
 from acp_core.model import (
     Event,
-    Need,
+    Matter,
     NextAction,
     Panel,
     Participant,
@@ -26,6 +26,7 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.model.format import dated, exact
+from acp_core.model.matter import decision
 from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.kit import findings as kit_findings
@@ -142,7 +143,7 @@ def _status(reading: Reading) -> Status:
     return Status.BLOCKED if waits else Status.COMPLETED
 
 
-def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
+def _headline(reading: Reading, needs: tuple[Matter, ...]) -> str:
     if reading.remote and reading.reach is None:
         known = f"; known: {_count(len(reading.peers), 'peer')}" if reading.peers else ""
         at_work = sum(task.is_open for task in reading.tasks)
@@ -157,7 +158,7 @@ def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
     if at_work:
         said.append(f"{_count(at_work, 'task')} open")
     if needs:
-        said.append(needs[0].text)
+        said.append(needs[0].sentence)
     if reading.pause:
         said.append(f"asked every {reading.pause:g} s: it answers one request at a time")
     return "; ".join(said)
@@ -213,19 +214,19 @@ def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
     return tuple(made)
 
 
-def _need(task: Task, names: dict[str, str], asked: dict[str, str], reach: Reach | None) -> Need:
+def _need(task: Task, names: dict[str, str], asked: dict[str, str], reach: Reach | None) -> Matter:
     """What a peer asks for; it can be answered only while the agent runs."""
     who = names.get(task.peer_id)
     asking = f"{clean_name(who, 64)} needs input" if who else "input needed"
     question = asked.get(task.id, "")
     question = f"{question} ({task.about})" if question and task.about else question
-    return Need(
+    return decision(
         key=f"input:{task.id}:{clean_line(task.updated_at, 64)}",
         code="input_required",
-        text=clean_line(f"{asking}: {question or task.about or task.id}"),
+        sentence=clean_line(f"{asking}: {question or task.about or task.id}"),
         participant=clean_name(who, 64) if who else None,
         since=task.since,
-        action=ANSWER if reach is not None else None,
+        act=ANSWER if reach is not None else None,
         given=(("task", task.id),) if reach is not None else (),
     )
 

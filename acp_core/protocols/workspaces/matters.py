@@ -10,17 +10,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from acp_core.agents.state import RunnerState
 from acp_core.files.records import Record
 from acp_core.files.transaction import JOURNAL
-from acp_core.model import Matter, Need, Severity, format
+from acp_core.model import Matter, Severity, format
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
-from acp_core.model.matter import About, Verdict, damage, verdicts
+from acp_core.model.matter import About, Verdict, damage, decision, verdicts
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
@@ -61,7 +60,7 @@ def causes(run: Run, case: DiagnosisContext) -> Iterator[Matter]:
     """Every cause."""
     if not any(each.wanted for each in case.snapshot.obstacles):
         yield from _left_behind(run)
-    needs = {(need.code, need.participant): need for need in case.snapshot.needs}
+    needs = {(need.code, need.about.participant): need for need in case.snapshot.needs}
     for code, make in (
         (state.OVERWRITTEN, _cause_of_overwriting),
         ("inconsistent", _cause_of_contradiction),
@@ -108,13 +107,13 @@ def _judged(agent: Agent, run: Run) -> tuple[str, ...]:
     return (RERUN_ACT, TRIAGE_ACT) if named and known else (TRIAGE_ACT,)
 
 
-def _cause_of_overwriting(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Matter:
+def _cause_of_overwriting(run: Run, case: DiagnosisContext, agent: Agent, need: Matter) -> Matter:
     """Another agent wrote into its workspace: its result is not what it wrote."""
     done = state.trespasses_on(agent, run.trespasses)
     who = state.trespassers(done)
     return Matter(
         "E50",
-        need.text,
+        need.sentence,
         instruction=f"check what is left of the work of {agent.shown}: put back what was changed and accept "
         f"it, or rerun {agent.shown}; name in the next prompt of {who} where it may write",
         evidence=tuple(clean_line(each.how) for each in done),
@@ -130,7 +129,7 @@ def _cause_of_overwriting(run: Run, case: DiagnosisContext, agent: Agent, need: 
     )
 
 
-def _cause_of_contradiction(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Matter:
+def _cause_of_contradiction(run: Run, case: DiagnosisContext, agent: Agent, need: Matter) -> Matter:
     """Its status, its return and its files do not agree."""
     about = [
         finding
@@ -139,7 +138,9 @@ def _cause_of_contradiction(run: Run, case: DiagnosisContext, agent: Agent, need
     ]
     return Matter(
         "E51",
-        need.text if is_unreadable(agent) else f"the status and files of {agent.shown} disagree",
+        need.sentence
+        if is_unreadable(agent)
+        else f"the status and files of {agent.shown} disagree",
         instruction="check its files, then rerun it or decide on it",
         evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
         verdicts=verdicts(
@@ -153,7 +154,7 @@ def _cause_of_contradiction(run: Run, case: DiagnosisContext, agent: Agent, need
     )
 
 
-def _cause_of_indecision(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Matter:
+def _cause_of_indecision(run: Run, case: DiagnosisContext, agent: Agent, need: Matter) -> Matter:
     """A partial, a failure or no result holds the integration up until somebody decides."""
     how, name = state.ending(agent, run), agent.shown
     missing = how == schema.MISSING
@@ -210,12 +211,12 @@ def _unwatched(run: Run, case: DiagnosisContext, agent: Agent) -> Matter | None:
         explains=tuple(
             need.key
             for need in case.snapshot.needs
-            if need.code == "stalled" and need.participant == agent.shown
+            if need.code == "stalled" and need.about.participant == agent.shown
         ),
     )
 
 
-def _cause_of_silence(run: Run, case: DiagnosisContext, agent: Agent, need: Need) -> Matter:
+def _cause_of_silence(run: Run, case: DiagnosisContext, agent: Agent, need: Matter) -> Matter:
     """It wrote nothing for a long time: files alone cannot tell slow work from a crash."""
     loop, name = case.loop(agent.shown), agent.shown
     runs = loop is not None and loop.program_alive
@@ -251,26 +252,26 @@ _LATER = {
 }
 
 
-def _later(run: Run, need: Need) -> Matter:
+def _later(run: Run, need: Matter) -> Matter:
     """A step of the integration, or a dispatch, that only a person takes."""
     code, advice = _LATER[need.code]
-    if need.action == SYNTHESISE_ACT:
+    if need.remedy == SYNTHESISE_ACT:
         advice = "let a program write the draft, or write it yourself"
-    if need.code == "draft" and need.action is None:
+    if need.code == "draft" and not need.remedy:
         advice = "write the draft: `acp workspaces edit` opens it in your editor"
     if need.code == "conflict":
         advice = _settled(run, need)
     passed = sum(state.steps(run))
     return Matter(
         code,
-        need.text,
+        need.sentence,
         instruction=advice,
         evidence=(f"{passed} of {len(state.STEPS)} integration steps are done",),
         verdicts=verdicts(
-            need.action, need.given, (DISMISS_ACT,) if need.action == RESOLVE_ACT else ()
+            need.remedy, need.given, (DISMISS_ACT,) if need.remedy == RESOLVE_ACT else ()
         ),
         about=About(
-            participant=need.participant,
+            participant=need.about.participant,
             document=clean_line(run.drafts[0].name)
             if need.code == "draft" and run.drafts
             else None,
@@ -280,14 +281,14 @@ def _later(run: Run, need: Need) -> Matter:
     )
 
 
-def _settled(run: Run, need: Need) -> str:
+def _settled(run: Run, need: Matter) -> str:
     """What is to be chosen to settle a conflict."""
     id = dict(need.given).get("conflict")
     if id is None:
         name = clean_line(run.conflicts.file.name) if run.conflicts else "conflicts.json"
         return f"give it an id in {name} to make it selectable"
     found = next(each for each in state.open_conflicts(run) if shown_id(each) == id)
-    if need.action == DISMISS_ACT:
+    if need.remedy == DISMISS_ACT:
         return "dismiss it: a conflict needs two agents"
     if found.category != "factual":
         return "resolve it by the rule of its category, or dismiss it"
@@ -342,12 +343,12 @@ def _status_name(agent: Agent) -> str | None:
     return clean_line(agent.status.file.name) if agent.status else None
 
 
-def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
+def needs(run: Run, states: States, stage: str) -> tuple[Matter, ...]:
     """Contradictions, undecided agents, stalled ones, integration, conflicts, gaps: in that order."""
     if stage.startswith("integrated") and all(state.steps(run)):
         return _gap_needs(run, stage)
     found = [
-        replace(_need_about(agent, state.OVERWRITTEN, ""), text=who_overwrote(agent, run))
+        _need_about(agent, state.OVERWRITTEN, "")._replace(sentence=who_overwrote(agent, run))
         for agent in run.agents
         if states[agent.name] == state.OVERWRITTEN and not agent.decision
     ]
@@ -411,14 +412,14 @@ def who_overwrote(agent: Agent, run: Run) -> str:
     return f"{state.trespassers(done)} wrote into the workspace of {agent.shown} ({files})"
 
 
-def _need_about(agent: Agent, code: str, text: str) -> Need:
+def _need_about(agent: Agent, code: str, text: str) -> Matter:
     name = agent.shown
     mark = agent.status.file.changed.isoformat() if agent.status else str(agent.active)
     key, given = f"{code}:{name}:{mark}", (("agent", name),)
-    return Need(key, code, f"{name} {text}", name, agent.active, ACTS[code], given)
+    return decision(key, code, f"{name} {text}", name, agent.active, ACTS[code], given)
 
 
-def _to_dispatch(run: Run, states: States) -> list[Need]:
+def _to_dispatch(run: Run, states: States) -> list[Matter]:
     """Somebody could begin, and nobody works through whom the run goes on by itself."""
     if run.manifest is None or any(each in ("dispatched", "working") for each in states.values()):
         return []
@@ -434,10 +435,10 @@ def _to_dispatch(run: Run, states: States) -> list[Need]:
         return []
     names = ", ".join(agent.shown for agent in ready[:5])
     key = f"waiting:{names}:{mark(f'{each.name} {each.attempt}' for each in ready)}"
-    return [Need(key, "waiting", f"{names}: ready to dispatch", action=ACTS["waiting"])]
+    return [decision(key, "waiting", f"{names}: ready to dispatch", act=ACTS["waiting"])]
 
 
-def _integration_needs(run: Run, stage: str) -> list[Need]:
+def _integration_needs(run: Run, stage: str) -> list[Matter]:
     found = []
     waiting = state.open_conflicts(run)
     if stage == "ready to integrate" and not waiting and not run.writing:
@@ -446,7 +447,7 @@ def _integration_needs(run: Run, stage: str) -> list[Need]:
         besides = f" ({format.count(hints, 'hint')} unresolved)" if hints else ""
         text = f"No open conflicts{besides}: ready to synthesise"
         text = text if next_act == SYNTHESISE_ACT else "All agents ended: ready to integrate"
-        found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
+        found.append(decision(f"ready:{next_act}", "ready", text, act=next_act))
     for conflict in waiting:
         topic = clean_line(conflict.topic or "?")
         act = (RESOLVE_ACT if len(conflict.agents) > 1 else DISMISS_ACT) if conflict.id else None
@@ -454,13 +455,13 @@ def _integration_needs(run: Run, stage: str) -> list[Need]:
         key = f"conflict:{clean_line(conflict.id, 200)}:{topic}"
         pair = clean_line(conflict.between)
         text = f"Open conflict between {pair} on {topic}"
-        found.append(Need(key, "conflict", text, action=act, given=given))
+        found.append(decision(key, "conflict", text, act=act, given=given))
     if stage == "integrating" and run.drafts and all(state.steps(run)[:5]):
         mark = run.drafts[0].changed.isoformat()
         problem = _problem_of_draft(run)
         act = None if problem else FINISH_ACT
         text = problem or "The draft is ready for your approval"
-        found.append(Need(f"draft:{mark}", "draft", text, action=act))
+        found.append(decision(f"draft:{mark}", "draft", text, act=act))
     return found
 
 
@@ -473,14 +474,14 @@ def _problem_of_draft(run: Run) -> str:
     return f"{clean_line((file or run.drafts[0]).path.name)}: {problem}" if problem else ""
 
 
-def _gap_needs(run: Run, stage: str) -> tuple[Need, ...]:
+def _gap_needs(run: Run, stage: str) -> tuple[Matter, ...]:
     """What the final output lacks, for the one who reads it; who approved it knows that already."""
     if stage != "integrated with gaps" or run.integrated.by:
         return ()
     gaps = run.integrated.gaps or [f"{name} was skipped" for name in run.integrated.skipped]
     more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
     text = clean_line(f"Integrated with gaps: {gaps[0].rstrip('.')}{more}")
-    return (Need(f"gaps:{mark(gaps)}", "gaps", text),)  # another one is another need
+    return (decision(f"gaps:{mark(gaps)}", "gaps", text),)  # another one is another need
 
 
 States = dict[str, str]

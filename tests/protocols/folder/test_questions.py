@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.model import Outcome, OutcomeState, Preview, Question
+from acp_core.model import Matter, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.folder.acts import agents
@@ -80,7 +80,7 @@ def submit(folder: Path, who: str) -> None:
         assert agents.append([*words, "--summary", "A review", "--reply-to", "2"]) == 0
 
 
-def asked(folder: Path) -> tuple[Question, ...]:
+def asked(folder: Path) -> tuple[Matter, ...]:
     found = identify(folder, bundled())
     assert found is not None
     return found.open().refresh(utc_now()).questions

@@ -13,9 +13,7 @@ from typing import Any
 from acp_core.model import (
     Event,
     Matter,
-    Need,
     NextAction,
-    Notice,
     Panel,
     Participant,
     Phase,
@@ -30,6 +28,7 @@ from acp_core.model import (
     Turn,
     Visit,
 )
+from acp_core.model.matter import decision, remark
 from acp_core.model.past import Count, PastTurn, Story
 from acp_core.model.text import clean_line, is_clean
 from acp_core.protocols.cycle import schema, state
@@ -229,10 +228,10 @@ def _next(cycle: Cycle) -> tuple[NextAction, ...]:
     return tuple(actions)
 
 
-def _notices(cycle: Cycle) -> tuple[Notice, ...]:
+def _notices(cycle: Cycle) -> tuple[Matter, ...]:
     """What people asked for and no orchestrator has picked up."""
     return tuple(
-        Notice(
+        remark(
             "requested",
             clean_line(f"queued, not picked up yet: {each.sentence}"),
             since=each.at,
@@ -241,7 +240,7 @@ def _notices(cycle: Cycle) -> tuple[Notice, ...]:
     )
 
 
-def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
+def _elsewhere(project: Project, shown: Cycle) -> tuple[Matter, ...]:
     """The other cycles of the project that wait for a person, each once."""
     needs = []
     for each in project.cycles:
@@ -253,11 +252,11 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
         key = f"elsewhere:{each.id}:{mark(f'{wait.id} {wait.description}' for wait in waits)}"
         given = (("cycle", each.id),) if is_clean(each.id) else ()
         act = SELECT_ACT if given else None
-        needs.append(Need(clean_line(key), "elsewhere", text, action=act, given=given))
+        needs.append(decision(clean_line(key), "elsewhere", text, act=act, given=given))
     return tuple(needs[:_REQUESTS])
 
 
-def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
+def _needs(cycle: Cycle, found: str) -> tuple[Matter, ...]:
     """What a human is wanted for, most urgent first."""
     needs = []
 
@@ -267,7 +266,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         if act is None or not all(is_clean(value) for _, value in given):
             act, given = None, ()
         key = clean_line(f"{kind}:{cycle.id}:{what}")
-        needs.append(Need(key, kind, clean_line(text), action=act, given=given, **more))
+        needs.append(decision(key, kind, clean_line(text), act=act, given=given, **more))
 
     for number, each in enumerate(cycle.state.open_decisions, 1):
         what = each.id or number

@@ -388,13 +388,13 @@ def _questions(matter: Matter) -> Iterator[Card]:
     }
     made = latest_reviews(matter, opened.next_seq)
     for question in matter.snapshot.questions[:MOST]:
-        asked = waiting.get(question.given) if question.action == ANSWER_QUESTION else None
+        asked = waiting.get(question.given) if question.remedy == ANSWER_QUESTION else None
         if asked is None:
             continue
         entry = [each for each in made if each.seq == asked.seq]
         yield _card(
-            matter, question.key, f"{question.participant} asks a question", asked.text,
-            question.participant or "", question.since,
+            matter, question.key, f"{question.about.participant} asks a question", asked.text,
+            question.about.participant or "", question.since,
             sections=(question_section(matter, asked), *reviews(matter, entry)[:3]),
             verdicts=(CardVerdict("Answer", ANSWER_QUESTION, question.given, ("answer",)),),
         )  # fmt: skip

@@ -15,9 +15,7 @@ from acp_core.model import (
     Finding,
     Gate,
     Link,
-    Need,
-    Notice,
-    Question,
+    Matter,
     Severity,
     Snapshot,
     Source,
@@ -27,6 +25,7 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.model.light import TYPE_CHECKING
+from acp_core.model.matter import decision, question, remark
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder.matters import causes
 from acp_core.protocols.folder.read import current_state
@@ -188,7 +187,7 @@ class Builder:
         turns: tuple[Turn, ...],
         links: tuple[Link, ...],
         now: float,
-    ) -> tuple[Need, ...]:
+    ) -> tuple[Matter, ...]:
         if facts.unsettled or facts.dialect == UNKNOWN_DIALECT:
             return ()
         humans = frozenset(
@@ -304,12 +303,12 @@ def _blocked(facts: Facts) -> str:
     )
 
 
-def _rewritten(facts: Facts) -> tuple[Notice, ...]:
+def _rewritten(facts: Facts) -> tuple[Matter, ...]:
     if not facts.rewritten:
         return ()
     at, reason = facts.rewritten[-1]
     text = f"events.jsonl was {reason}: recorded history has changed"
-    return (Notice("rewritten", text, records.LOG_FILE, datetime.fromtimestamp(at, UTC)),)
+    return (remark("rewritten", text, records.LOG_FILE, datetime.fromtimestamp(at, UTC)),)
 
 
 SETTLE = 2.0
@@ -397,7 +396,7 @@ class Trouble:
         ]
         return (*(_as_finding(finding, events) for finding in self.report.findings), *session)
 
-    def needs(self, facts: Facts, now: float) -> tuple[Need, ...]:
+    def needs(self, facts: Facts, now: float) -> tuple[Matter, ...]:
         """A need for a folder that is invalid, or whose protocol.json lags, for too long."""
         since, broken = self._invalid_since, facts.lines.broken is not None
         if since is None or (now < since + SETTLE and not broken):
@@ -407,12 +406,12 @@ class Trouble:
         if self._only_lags(self.report) and self._lag_since is not None:
             last = facts.history.last
             return (
-                Need(
+                decision(
                     key=f"lagging:{clean_line(last.name) if last else ''}",
                     code="lagging",
-                    text="protocol.json is out of date with the event log: agents may wait for the wrong participant",
+                    sentence="protocol.json is out of date with the event log: agents may wait for the wrong participant",
                     since=moment,
-                    action="repair",
+                    act="repair",
                 ),
             )
         from acp_core.protocols.kit.diagnosis import mark  # late: most folders are valid
@@ -421,12 +420,12 @@ class Trouble:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         about = mark(f"{each.code} {each.message}" for each in errors)
         return (
-            Need(
+            decision(
                 key=f"invalid:{','.join(codes)}:{about}",
                 code="invalid",
-                text=f"invalid: {clean_line(errors[0].message, 200)}{more}",
+                sentence=f"invalid: {clean_line(errors[0].message, 200)}{more}",
                 since=moment,
-                action=_way_out(facts, codes),
+                act=_way_out(facts, codes),
             ),
         )
 
@@ -438,7 +437,7 @@ def _way_out(facts: Facts, codes: list[str]) -> str | None:
     return None if _REPAIRABLE.isdisjoint(codes) else "repair"
 
 
-def blocked_need(facts: Facts, links: tuple[Link, ...]) -> tuple[Need, ...]:
+def blocked_need(facts: Facts, links: tuple[Link, ...]) -> tuple[Matter, ...]:
     """A need for a blocked collaboration, until it was continued elsewhere."""
     machine = facts.history.machine
     if machine.phase != "blocked" or any(link.relation == "continued_by" for link in links):
@@ -449,27 +448,27 @@ def blocked_need(facts: Facts, links: tuple[Link, ...]) -> tuple[Need, ...]:
     entry, more = blockers[0], f" (and {len(blockers) - 1} more)" if len(blockers) > 1 else ""
     who, why = clean_name(entry.sender, 100), clean_line(entry.summary, 300) + more
     return (
-        Need(
+        decision(
             key=f"blocked:{clean_line(blockers[-1].name)}",
             code="blocked",
-            text=f"blocked by {who}: {why}",
+            sentence=f"blocked by {who}: {why}",
             participant=who,
             since=records.parse_time(entry.at),
-            action="continue",
+            act="continue",
         ),
     )
 
 
-def turn_needs(turns: tuple[Turn, ...], humans: frozenset[str], action: str) -> tuple[Need, ...]:
+def turn_needs(turns: tuple[Turn, ...], humans: frozenset[str], action: str) -> tuple[Matter, ...]:
     """A need for each person whose turn it is; ``humans`` are ids as they are shown."""
     return tuple(
-        Need(
+        decision(
             key=f"turn:{turn.participant}:{turn.since_event}",
             code="turn",
-            text=f"{turn.participant} must {turn.what}",
+            sentence=f"{turn.participant} must {turn.what}",
             participant=turn.participant,
             since=turn.since,
-            action=action or None,
+            act=action or None,
         )
         for turn in turns
         if turn.participant in humans
@@ -519,7 +518,7 @@ _TEXT = 500
 _NAME = 160  # characters of a question in its name
 
 
-def questions(facts: Facts) -> tuple[Question, ...]:
+def questions(facts: Facts) -> tuple[Matter, ...]:
     """Blocking items first, then unresolved ones, then what the latest reviews ask.
 
     A review's questions are open until they are answered, or the proposal is revised after it.
@@ -530,7 +529,7 @@ def questions(facts: Facts) -> tuple[Question, ...]:
     return (*_unsettled(facts), *_asked(facts))
 
 
-def _unsettled(facts: Facts) -> tuple[Question, ...]:
+def _unsettled(facts: Facts) -> tuple[Matter, ...]:
     readiness = facts.readiness
     if readiness is None:
         return ()
@@ -546,18 +545,18 @@ def _unsettled(facts: Facts) -> tuple[Question, ...]:
     )
 
 
-def _item(item: Item, kind: str) -> Question:
-    return Question(
-        key=f"{kind}:{_digest(item.text)}",
-        kind=kind,
-        text=clean_line(item.text, _TEXT),
+def _item(item: Item, code: str) -> Matter:
+    return question(
+        key=f"{code}:{_digest(item.text)}",
+        code=code,
+        sentence=clean_line(item.text, _TEXT),
         document=READINESS,
         line=item.line,
-        action=SETTLE_QUESTIONS,
+        act=SETTLE_QUESTIONS,
     )
 
 
-def _asked(facts: Facts) -> tuple[Question, ...]:
+def _asked(facts: Facts) -> tuple[Matter, ...]:
     review, machine = facts.review, facts.history.machine
     if review is None or not review.questions:
         return ()
@@ -573,16 +572,16 @@ def _asked(facts: Facts) -> tuple[Question, ...]:
         if entry is None or asked.seq <= revised or asked.answered:
             continue
         shown.append(
-            Question(
+            question(
                 key=f"question:{asked.seq}:{_digest(asked.text)}",
-                kind="question",
-                text=clean_line(asked.text, _TEXT),
+                code="question",
+                sentence=clean_line(asked.text, _TEXT),
                 participant=clean_name(entry.sender, timeline.ID),
                 since=records.parse_time(entry.at),
                 document=REVIEW,
                 line=asked.line,
                 event=str(asked.seq),
-                action=ANSWER_QUESTION,
+                act=ANSWER_QUESTION,
                 given=(("question", named(asked)),),
             )
         )

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, overload
 from acp_core.model import (
     Document,
     Event,
+    Matter,
     NextAction,
-    Notice,
     Participant,
     Phase,
     PhaseState,
@@ -19,6 +19,7 @@ from acp_core.model import (
     Turn,
     Visit,
 )
+from acp_core.model.matter import remark
 from acp_core.model.past import Mark
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder.prompts import next_actions as prompts
@@ -625,10 +626,10 @@ def _place(history: History, seq: int | None) -> int | None:
     return seq if history.check.regular else None
 
 
-def notices(shown: tuple[Document, ...]) -> tuple[Notice, ...]:
+def notices(shown: tuple[Document, ...]) -> tuple[Matter, ...]:
     """A headline for each document that changed too late."""
     return tuple(
-        Notice("late", f"{document.id} {document.late}", document.id, document.changed)
+        remark("late", f"{document.id} {document.late}", document.id, document.changed)
         for document in shown
         if document.late
     )

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.model import Finding, Matter, Need, Severity
+from acp_core.model import Finding, Matter, Severity
 from acp_core.model.format import sentence_case
-from acp_core.model.matter import OWNER, TIME, About, verdicts
+from acp_core.model.matter import OWNER, TIME, About, decision, verdicts
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import ActiveTurn, Pending
 from acp_core.protocols.governed.schema import APPROVE_GATE, YOU, Loaded, Log, gate_called
@@ -328,11 +328,11 @@ def log_troubles(document: str, log: Log) -> list[Trouble]:
     ]
 
 
-def gate_need(pending: Pending) -> Need:
+def gate_need(pending: Pending) -> Matter:
     """The need that a gate is."""
     text = f"The gate {gate_called(pending.gate)} needs your approval"
     key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
-    return Need(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
+    return decision(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
 
 
 def staged_key(turn: ActiveTurn) -> str:

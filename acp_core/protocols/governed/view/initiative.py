@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 
 from acp_core.model import (
     Document,
     Gate,
     Matter,
-    Need,
     NextAction,
     Panel,
     Participant,
@@ -24,6 +22,7 @@ from acp_core.model import (
     Tone,
     Turn,
 )
+from acp_core.model.matter import decision, verdicts
 from acp_core.model.text import clean_line
 from acp_core.protocols.governed.matters import initiative_waiting, run_waiting
 from acp_core.protocols.governed.read import existing_program
@@ -144,25 +143,27 @@ def _name(initiative: Initiative) -> str:
     return settings.project or chosen or clean_line(initiative.root.name, 120)
 
 
-def gate_needs(initiative: Initiative) -> tuple[Need, ...]:
+def gate_needs(initiative: Initiative) -> tuple[Matter, ...]:
     """The need that an open cross-repo gate is; the existing program opens those of its layout."""
     pending = initiative.pending
     if pending is None or initiative.status.startswith("blocked"):
         return ()
     need = findings.gate_need(pending)
     if initiative.layout != OWN:
-        return (replace(need, action=APPROVE_BARRIER if existing_program.is_there() else None),)
-    return (replace(need, action=APPROVE_BARRIER, given=(("barrier", pending.gate),)),)
+        way = verdicts(APPROVE_BARRIER if existing_program.is_there() else None)
+    else:
+        way = verdicts(APPROVE_BARRIER, (("barrier", pending.gate),))
+    return (need._replace(verdicts=way),)
 
 
-def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[Need, ...]:
+def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[Matter, ...]:
     """The need that an initiative is which is only written down; none where that has errors."""
     if initiative.layout != OWN or not initiative.state.missing or initiative.config.reason:
         return ()
     if any(t.severity is Severity.ERROR or t.code == "INTERRUPTED" for t in troubles):
         return ()
     text = "The initiative has not started"
-    return (Need("start", "START", text, YOU, None, START),)
+    return (decision("start", "START", text, YOU, None, START),)
 
 
 def _headline(initiative: Initiative, turns: tuple[Turn, ...]) -> str:

@@ -17,7 +17,6 @@ from acp_core.model import (
     Document,
     Event,
     Matter,
-    Need,
     NextAction,
     Panel,
     Participant,
@@ -36,6 +35,7 @@ from acp_core.model import (
     Visit,
 )
 from acp_core.model.format import age, dated
+from acp_core.model.matter import decision
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.matters import idle_since, run_waiting
@@ -146,12 +146,12 @@ def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name)).casefold()
 
 
-def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[Need, ...]:
+def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[Matter, ...]:
     """Results that wait for a verdict; none can be given while the run is blocked."""
     if run.status == "blocked":
         return ()
     return tuple(
-        Need(
+        decision(
             staged_key(turn),
             "STAGED",
             f"The result of {turn.role} needs your verdict",
@@ -182,14 +182,14 @@ def _verdict_of(turn: ActiveTurn, troubles: list[Trouble]) -> str:
     )
 
 
-def _step_need(run: Run) -> tuple[Need, ...]:
+def _step_need(run: Run) -> tuple[Matter, ...]:
     """Nobody has a turn, and nothing but a human's step gives one out in a run of ours."""
     if not run.by_acp or run.turns or run.status not in ("idle", "active"):
         return ()
     sequence = run.record.turn_sequence
     what = "The run has not started" if run.status == "idle" else "No active turn"
     since = idle_since(run)
-    return (Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, schema.STEP),)
+    return (decision(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, schema.STEP),)
 
 
 def _status(run: Run, lost: bool) -> str:
@@ -354,10 +354,10 @@ def rail(
     return tuple(phases)
 
 
-def trouble_needs(troubles: list[Trouble]) -> tuple[Need, ...]:
+def trouble_needs(troubles: list[Trouble]) -> tuple[Matter, ...]:
     """A human is wanted wherever something keeps the run from going on."""
     return tuple(
-        Need(
+        decision(
             t.key,
             t.code,
             t.message,
