@@ -60,6 +60,7 @@ _MODULES = {
     "action_field": "Field Kind",
     "action_spec": "ActionSpec Answer By Intent Moved QuerySpec",
     "card": "Card CardDocument CardSection CardVerdict",
+    "earlier": "Cause Need Notice Obstacle Question",  # until 0.4
     "matter": "Matter",
     "snapshot": (
         "Cost Document DocumentText Event Finding Gate Heading Link NextAction "

@@ -28,6 +28,7 @@ import pytest
 from acp_core import model
 from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind
 from acp_core.model.errors import Refused
+from acp_core.model.matter import decision
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.binding import (
@@ -247,7 +248,7 @@ class Toy(Collaboration):
             gates=(model.Gate("every question is answered", not questions, LOG),),
             findings=tuple(findings),
             needs=tuple(
-                model.decision(
+                decision(
                     f"question:{q.id}",
                     "TOY_ASKED",
                     f"{q.actor} asks: {q.summary}",

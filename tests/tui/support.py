@@ -11,7 +11,7 @@ import pytest
 
 from acp_core import model
 from acp_core.model import Event, PhaseState, Severity, Tone
-from acp_core.model.matter import remark
+from acp_core.model.matter import decision, remark
 
 KEY = "/work/checkout-redesign"
 
@@ -238,7 +238,7 @@ def hostile_snapshot(key: str, text: str) -> model.Snapshot:
         ),
         gates=(model.Gate(text, None, text, 3, text),),
         findings=(model.Finding(text, Severity.ERROR, text, text, 3, text, text, text, text),),
-        needs=(model.decision(text, text, text, text, START, text),),
+        needs=(decision(text, text, text, text, START, text),),
         notices=(remark(text, text, text, START),),
         panels=tuple(
             model.Panel(f"{shape}{text}", text, shape, (text, text), (row, row), text)

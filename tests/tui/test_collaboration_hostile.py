@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from acp_core import model
-from acp_core.model.matter import remark
+from acp_core.model.matter import decision, remark
 from acp_core.model.text import clean
 from acp_tui.text import width
 from acp_tui.widgets.lines import text_of
@@ -135,7 +135,7 @@ async def test_much_of_everything_still_draws(tmp_path: Path) -> None:
         findings=tuple(
             model.Finding("F", model.Severity.ERROR, long, f"d{n % 9}.md", n) for n in range(3_000)
         ),
-        needs=tuple(model.decision(f"n{n}", "N", long) for n in range(300)),
+        needs=tuple(decision(f"n{n}", "N", long) for n in range(300)),
         notices=tuple(remark(f"o{n}", long) for n in range(300)),
         lineage=tuple(model.Link("continues", f"/l{n}", long[:40]) for n in range(30)),
     )
