@@ -47,8 +47,8 @@ def printed(fleet: Fleet, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         for other in cause.others:
             yield other, act_command(snapshot, other, fitting(snapshot, other, cause.given))
     for need in snapshot.needs:
-        if need.action:
-            yield need.action, act_command(snapshot, need.action, need.given)
+        if need.remedy:
+            yield need.remedy, act_command(snapshot, need.remedy, need.given)
     now = utc_now()
     for card in fleet.call_sync(snapshot.key, lambda opened: cards.cards(opened, snapshot, now)):
         for number, verdict in enumerate(card.verdicts):

@@ -120,7 +120,7 @@ def test_needs_are_the_wanted_causes_and_each_thing_is_one_need() -> None:
     )
     told = with_causes(seen, causes, None)
     assert [each.key for each in told.needs] == ["lagging:4", "A1:4", "turn:ann:4"]
-    assert told.needs[0].action == "repair"
+    assert told.needs[0].remedy == "repair"
     assert told.causes == causes
 
 

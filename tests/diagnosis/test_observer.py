@@ -222,7 +222,7 @@ class TestInTheFleet:
                     break
         assert seen is not None
         assert seen.causes[0].code == "B2"
-        assert "its agent is still running" in seen.causes[0].headline
+        assert "its agent is still running" in seen.causes[0].sentence
         assert str(folder) in told
         assert fleet.loops(str(folder))[0].died
         await fleet.close()

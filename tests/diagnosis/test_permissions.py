@@ -67,8 +67,8 @@ def test_a_request_is_a_need_whose_cure_answers_it(folder: Path) -> None:
     with asking(folder, "touch made.txt") as program:
         snapshot = read(collaboration)
         (need,) = snapshot.needs
-        assert need.text == "reviewer's agent asks to run: touch made.txt"
-        assert need.participant == "reviewer" and need.action == "answer_permission"
+        assert need.sentence == "reviewer's agent asks to run: touch made.txt"
+        assert need.about.participant == "reviewer" and need.remedy == "answer_permission"
         assert dict(need.given) == {"request": program.opened.id}
         action = answering(collaboration, snapshot)
         outcome = action.perform(action.inputs(request=program.opened.id, verdict="allow"))
@@ -139,7 +139,7 @@ def test_hostile_requests_are_text(folder: Path) -> None:
             snapshot = read(collaboration)
             card = the_card(collaboration, snapshot)
             cause = snapshot.causes[0]
-            for shown in (text_of(card), cause.headline, *cause.evidence):
+            for shown in (text_of(card), cause.sentence, *cause.evidence):
                 assert "\x1b" not in shown and "\u202e" not in shown
             assert "[red]x[" in card.title
 

@@ -87,8 +87,8 @@ class TestNobodyKnownHere:
     def test_one_that_runs_elsewhere_is_never_called_dead(self) -> None:
         found = cause(at=after(minutes=31))
         assert found.code == "B14"
-        assert "not run by acp here" in found.headline
-        words = " ".join((found.headline, found.advice, *found.evidence))
+        assert "not run by acp here" in found.sentence
+        words = " ".join((found.sentence, found.instruction, *found.evidence))
         assert not any(word in words for word in ("dead", "died", "crashed", "killed"))
 
     def test_its_usual_pace_counts(self) -> None:
@@ -114,24 +114,24 @@ class TestALoopThatIsNoMore:
     def test_killed(self) -> None:
         found = cause(loop(Phase.RUNNING, run(), alive=False, program_alive=False), at=after(1))
         assert (found.code, found.remedy, found.certain) == ("B2", "relaunch", True)
-        assert "killed" in found.headline
+        assert "killed" in found.sentence
 
     def test_killed_while_its_program_runs_on(self) -> None:
         found = cause(loop(Phase.RUNNING, run(), alive=False, program_alive=True), at=after(1))
-        assert "is still running" in found.headline
-        assert "takes over the running agent" in found.advice
+        assert "is still running" in found.sentence
+        assert "takes over the running agent" in found.instruction
 
     def test_stopped_by_a_person(self) -> None:
         found = cause(loop(Phase.STOPPED, alive=False), at=after(1))
         assert (found.code, found.remedy) == ("B2", "relaunch")
-        assert "was stopped" in found.headline
+        assert "was stopped" in found.sentence
 
     def test_why_its_agent_failed_is_kept_when_it_is_stopped(self) -> None:
         failed = ended(exit_code=1, exit="exit code 1", is_error=True, error="Not logged in")
         stopped = loop(Phase.STOPPED, failed, alive=False, failure="login", program="claude")
         found = cause(stopped, at=after(2))
         assert (found.code, found.remedy) == ("B4", "login")
-        assert "not logged in" in found.headline
+        assert "not logged in" in found.sentence
         assert "relaunch" in found.others
 
     def test_its_deadline_passed(self) -> None:
@@ -205,7 +205,7 @@ class TestAProgramThatEnded:
     def test_each_end_is_told_apart(self, run_: object, code: str, remedy: str, words: str) -> None:
         found = cause(loop(Phase.GAVE_UP, run_), at=after(2))  # type: ignore[arg-type]
         assert (found.code, found.remedy, found.wanted) == (code, remedy, True)
-        assert words in found.headline
+        assert words in found.sentence
 
     def test_while_the_loop_tries_again_nobody_is_wanted(self) -> None:
         pausing = loop(Phase.PAUSING, ended(), retry_at=after(2))
@@ -220,7 +220,7 @@ class TestAProgramThatEnded:
         )
         found = cause(pausing, at=after(2))
         assert (found.code, found.wanted) == ("B5", False)
-        assert "cannot use its model service; retries at" in found.headline
+        assert "cannot use its model service; retries at" in found.sentence
         assert "not the agent: no attempt was used" in " ".join(found.evidence)
         late = loop(
             Phase.PAUSING, down, retry_at=after(60 * 26), failure="service", troubled=after(1)
@@ -236,7 +236,7 @@ class TestAProgramThatEnded:
         refused = ended(refusals=("error: seq 5: review submission is reserved for nobody",))
         found = cause(loop(Phase.GAVE_UP, refused, attempt=4), at=after(2))
         assert found.code == "B11"
-        assert "4 times" in found.headline
+        assert "4 times" in found.sentence
         assert "reserved for nobody" in dict(found.given)["message"]
 
     def test_a_waiter_that_ended(self) -> None:
@@ -247,7 +247,7 @@ class TestAProgramThatEnded:
     def test_what_an_exit_code_means_to_the_program(self) -> None:
         untrusted = ended(exit_code=55, exit="exit code 55", lines=())
         found = cause(loop(Phase.GAVE_UP, untrusted, program="gemini"), at=after(2))
-        assert "the folder is not trusted" in found.headline
+        assert "the folder is not trusted" in found.sentence
 
 
 class TestAProgramThatRuns:
@@ -265,7 +265,7 @@ class TestAProgramThatRuns:
     def test_not_one_word(self) -> None:
         silent = run(first_output=None, last_output=None, lines=())
         found = cause(loop(run=silent), at=after(minutes=2))
-        assert "has produced no output" in found.headline
+        assert "has produced no output" in found.sentence
 
     def test_programs_that_print_at_the_end_only_may_be_silent(self) -> None:
         silent = run(first_output=None, last_output=None, lines=())
@@ -287,7 +287,7 @@ class TestAProgramThatRuns:
         )
         found = cause(loop(run=tries), at=after(seconds=30))
         assert (found.code, found.wanted, found.remedy) == ("B5", False, "hand_over")
-        assert "no answer" in found.headline
+        assert "no answer" in found.sentence
         assert cause(loop(run=tries), at=after(minutes=6)).wanted
 
     def test_a_limit_that_lasts_for_hours(self) -> None:
@@ -321,7 +321,7 @@ class TestAProgramThatRuns:
         through = loop(run=run(finished=after(seconds=10)), participant="reviewer")
         reader = loop(run=run(last_output=after(seconds=100)))
         found = cause(through, reader, at=after(seconds=110))
-        assert (found.code, found.participant) == ("B12", "reviewer")
+        assert (found.code, found.about.participant) == ("B12", "reviewer")
 
 
 class TestWrongBelief:
@@ -329,7 +329,7 @@ class TestWrongBelief:
         waits = run(lines=("waiting: waiting for server after seq 3",))
         found = cause(loop(run=waits, mode="alone"), at=after(seconds=10))
         assert (found.code, found.certain, found.remedy) == ("B10", False, "relaunch")
-        assert "still waits for server" in found.headline
+        assert "still waits for server" in found.sentence
 
     def test_one_that_waits_for_itself_among_others_is_about_to_begin(self) -> None:
         waits = run(lines=("waiting: waiting for reader, server after seq 3",))

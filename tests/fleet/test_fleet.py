@@ -481,7 +481,7 @@ async def test_an_answer_given_here_is_read_back(tmp_path: Path) -> None:
     one = toy.make(tmp_path / "one")
     toy.say(one, "ann", "asked", "red?")
     async with watching(tmp_path) as reader:
-        assert [need.text for need in reader.shown[str(one)].needs] == ["ann asks: red?"]
+        assert [need.sentence for need in reader.shown[str(one)].needs] == ["ann asks: red?"]
         (action,) = await reader.fleet.call(str(one), lambda c: c.actions(NOW))
         inputs = action.inputs(text="blue")
         outcome = await reader.fleet.call(str(one), lambda _: action.perform(inputs))

@@ -83,7 +83,7 @@ def test_a_part_stands_under_its_whole_and_its_need_counts_there() -> None:
         ("part", 1, Group.NEEDS),
         ("alone", 0, Group.LIVE),
     ]
-    assert [need.text for need in entries[0].needs] == ["part: x"]
+    assert [need.sentence for need in entries[0].needs] == ["part: x"]
     assert overview.tally(entries).sentence() == "1 needs you · 1 live · 0 done · 1 child run"
 
 
@@ -202,12 +202,12 @@ def test_whose_need_it_is_is_known_and_what_the_whole_explains_is_not_said_twice
     whole = snapshot("whole", parts=("/runs/part",), needs=(mine,), causes=(cause,))
     part = snapshot("part", needs=(same, theirs))
     first, second = overview.arrange((whole, part), see)
-    named = replace(theirs, text="part: theirs")
+    named = theirs._replace(sentence="part: theirs")
     assert first.needs == (mine, named) and first.asker == whole.key
     assert second.needs == (same, theirs) and second.asker == part.key
     silent = snapshot("whole", parts=("/runs/part",))
     entry, _ = overview.arrange((silent, part), see)
-    assert [need.text for need in entry.needs] == ["part: same", "part: theirs"]
+    assert [need.sentence for need in entry.needs] == ["part: same", "part: theirs"]
     assert entry.asker == part.key
 
 

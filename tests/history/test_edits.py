@@ -61,9 +61,9 @@ def test_an_edit_within_the_tolerance_of_file_times_is_seen(folder: Path, name: 
     edit(folder, name)
     shown = read(folder)
     text = f"{name} changed during the review (as recorded)"
-    assert [notice.text for notice in shown.notices] == [text]
+    assert [notice.sentence for notice in shown.notices] == [text]
     (cause,) = [each for each in shown.causes if each.code == "C4"]
-    assert cause.certain and cause.document == name
+    assert cause.certain and cause.about.document == name
 
 
 def test_the_deliverable_is_seen_too(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_the_deliverable_is_seen_too(tmp_path: Path) -> None:
     record(folder)
     with (folder / "deliverables/decision.md").open("a") as document:
         document.write("More.\n")
-    notices = [notice.text for notice in read(folder).notices]
+    notices = [notice.sentence for notice in read(folder).notices]
     assert any(text.startswith("deliverables/decision.md changed during") for text in notices)
 
 
@@ -80,7 +80,7 @@ def test_an_edit_of_what_protocol_json_was_founded_on_is_seen(folder: Path) -> N
     record(folder)
     change_protocol(folder, completionGates=["Anything goes"])
     stamped(folder / "protocol.json", seconds=1.5)
-    assert [notice.document for notice in read(folder).notices] == ["protocol.json"]
+    assert [notice.about.document for notice in read(folder).notices] == ["protocol.json"]
 
 
 def test_what_follows_from_an_event_is_no_edit(folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_changed_before_the_event_is_no_edit(tmp_path: Path) -> None:
     record(folder)
     assert read(folder).notices == ()
     edit(folder, "proposal.md", after=1.5)
-    assert [notice.document for notice in read(folder).notices] == ["proposal.md"]
+    assert [notice.about.document for notice in read(folder).notices] == ["proposal.md"]
 
 
 def test_a_log_that_was_rewritten_names_no_edit(folder: Path) -> None:

@@ -141,7 +141,7 @@ def test_forwards_and_backwards_give_the_same(tmp_path: Path) -> None:
         backwards = [other.at(n).snapshot for n in reversed(range(count))][::-1]
         for one, two in zip(forwards, backwards, strict=True):
             assert (one.phase, one.turns, one.findings) == (two.phase, two.turns, two.findings)
-            assert not any("rewritten" in notice.text for notice in two.notices)
+            assert not any("rewritten" in notice.sentence for notice in two.notices)
 
 
 def test_without_a_recording_what_is_not_known_is_said(tmp_path: Path) -> None:

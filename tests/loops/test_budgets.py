@@ -160,8 +160,8 @@ def test_a_budget_that_is_nearly_used_up_needs_a_person_before_anything_stops(
     wait_for(lambda: [use.is_near for use in state(folder, "server").shown.budget] == [True], "80%")
     (snapshot,) = Fleet([folder], discover=False).read()
     (need,) = snapshot.needs
-    assert need.text == "server: the budget for this turn is used to 90%: $4.50 of $5.00"
-    assert need.action == RAISE and dict(need.given)["budget"] == "turn=10usd"
+    assert need.sentence == "server: the budget for this turn is used to 90%: $4.50 of $5.00"
+    assert need.remedy == RAISE and dict(need.given)["budget"] == "turn=10usd"
     assert acp("act", str(folder), "raise_budget", "--budget", "turn=10usd", "--yes") == 0
     wait_for(lambda: not Fleet([folder], discover=False).read()[0].needs, "no need any more")
     assert state(folder, "server").phase is Phase.RUNNING

@@ -60,7 +60,7 @@ def test_an_outage_uses_up_no_attempts_and_everybody_says_what_it_is(tmp_path: P
     assert "model service in trouble since" in sentence(pausing, datetime.now(UTC))
     _, cause = look(folder)
     assert (cause.code, cause.wanted) == ("B5", False)
-    assert "cannot use its model service" in cause.headline
+    assert "cannot use its model service" in cause.sentence
     kept = wait_for_turns(folder, "server", 5)
     assert [each["took"] for each in kept] == [False] * 4 + [True]
     assert {each["attempt"] for each in kept} == {1}
@@ -140,8 +140,8 @@ def test_what_only_a_person_can_change_is_not_tried_again_and_again(
     wait_for_phase(folder, "server", Phase.GAVE_UP)
     assert len(turns(folder, "server")) == 1
     _, cause = look(folder)
-    assert cause.wanted and words in cause.headline
-    assert cause.remedy == remedy and advice in cause.advice
+    assert cause.wanted and words in cause.sentence
+    assert cause.remedy == remedy and advice in cause.instruction
     why = Acp(tmp_path)("why", str(folder), env={"ACP_STATE": os.environ["ACP_STATE"]}).stdout
     assert words in why and advice in why
 

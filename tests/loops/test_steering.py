@@ -92,9 +92,9 @@ def test_a_cancelled_turn_is_over_and_says_who_cancelled_it(tmp_path: Path, shap
     wait_for_phase(folder, "server", Phase.GAVE_UP)
     assert set(left_of(where(folder, "server"))) == {held, runner(folder, "server")}
     assert len(events(folder)) == 1
-    (cause,) = (each for each in Person(folder).look().causes if each.participant == "server")
+    (cause,) = (each for each in Person(folder).look().causes if each.about.participant == "server")
     assert (cause.code, cause.remedy) == ("E8", "nudge")
-    assert cause.headline.endswith("cancelled the turn")
+    assert cause.sentence.endswith("cancelled the turn")
 
 
 def test_an_agent_without_a_session_is_ended_and_not_started_again(tmp_path: Path) -> None:

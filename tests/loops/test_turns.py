@@ -191,7 +191,7 @@ def test_a_limit_is_waited_for_until_a_person_says_otherwise(tmp_path: Path) -> 
     assert "resumes at" in shown and "limit" in shown
     (found,) = causes_of(folder)
     assert found.code == "B4" and not found.wanted
-    assert "resumes at" in found.headline
+    assert "resumes at" in found.sentence
     registry.nudge(paused.folder, "server", "", datetime.now(UTC))
     wait_for_turns(folder, "server", 1)
     start(folder, "reader", command(tmp_path, behave(tmp_path, "limited")))

@@ -106,7 +106,7 @@ def test_a_printed_minute_is_waited_for_to_its_end_and_not_until_tomorrow(
     folder = begin(tmp_path, world, agents)
     paused = halted(world, folder, RESET.replace(minute=10))
     assert paused.shown.limited and paused.shown.retry_at == FIRST
-    assert "resumes at" in cause(folder).headline
+    assert "resumes at" in cause(folder).sentence
     assert not cause(folder).certain  # only a text said so
     world.set(halts=None)
     wait_until_taken(folder)
@@ -127,7 +127,7 @@ def test_the_same_words_after_the_reset_are_no_new_time_for_an_hour(
     assert f"should have been reset at {moment(RESET, world.now)}" in sentence(late, world.now)
     found = cause(folder)
     assert (found.code, found.wanted, found.certain) == ("B4", False, False)
-    assert f"which should have been reset at {moment(RESET, RESET)}; retries at" in found.headline
+    assert f"which should have been reset at {moment(RESET, RESET)}; retries at" in found.sentence
     assert "the service still refuses" in found.evidence[0]
     told = facts(late)["limit"]
     assert isinstance(told, dict) and told["at"] == RESET.isoformat() and told["late"] == 2

@@ -118,7 +118,7 @@ def test_a_week_with_limits_outages_a_restart_and_a_login_asks_a_person_once(
     world.set(halts=None)
 
     wait_for(lambda: state(folder, "server").phase is Phase.GAVE_UP, "the login", PLENTY)
-    asked_for = [(each.remedy, each.participant) for each in wanted(folder)]
+    asked_for = [(each.remedy, each.about.participant) for each in wanted(folder)]
     assert asked_for[0] == (LOGIN, "server")
     assert {who for _, who in asked_for} == {
         "server"

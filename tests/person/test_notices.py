@@ -36,7 +36,7 @@ def seen(news: News, snapshot: Snapshot, *needs: Matter, seconds: float = 0) -> 
 def test_what_is_there_at_the_start_is_no_news_and_each_need_is_told_once() -> None:
     news, snapshot = News(), make_snapshot()
     assert seen(news, snapshot, NEED) == []
-    other = replace(NEED, key="E1", text="a person is asked")
+    other = NEED._replace(key="E1", sentence="a person is asked")
     (told,) = seen(news, snapshot, NEED, other)
     assert (told.kind, told.reason) == ("need", "a person is asked")
     assert seen(news, snapshot, NEED, other) == []
@@ -49,12 +49,12 @@ def test_what_is_there_at_the_start_is_no_news_and_each_need_is_told_once() -> N
 def test_the_kind_says_whether_it_is_stuck_blocked_or_over() -> None:
     news, snapshot = News(), make_snapshot()
     seen(news, snapshot)
-    cause = Matter("B7", NEED.text, key=NEED.key)
+    cause = Matter("B7", NEED.sentence, key=NEED.key)
     (stuck,) = seen(news, replace(snapshot, causes=(cause,)), NEED)
     assert stuck.kind == "stuck"
     assert stuck.title == "acp: checkout-redesign needs you"
     assert stuck.text("f") == "reader: the program ended without a review (press f: relaunch)"
-    asked = replace(NEED, key="block")
+    asked = NEED._replace(key="block")
     (blocked,) = seen(news, replace(snapshot, status=Status.BLOCKED), asked)
     assert blocked.kind == "blocked"
     over = replace(snapshot, status=Status.COMPLETED, headline="Completed.")
@@ -224,6 +224,6 @@ def test_a_notice_is_only_worded_where_there_is_one(monkeypatch: pytest.MonkeyPa
         news.update(NOW, [(one, (old,))], complete=True)
     assert worded == []
     assert [each.reason for each in news.update(NOW, [(one, (old, new))], complete=True)] == [
-        new.text
+        new.sentence
     ]
     assert worded == [new]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_core.model import Snapshot
-from acp_core.model.matter import question
+from acp_core.model.matter import question, verdicts
 from tests.tui.screen import Source, change, make_app, seen, settle
 from tests.tui.stage import is_open
 from tests.tui.support import HARMFUL, KEY, NOW, make_event, make_snapshot
@@ -58,7 +58,7 @@ async def test_all_collaborations_stand_in_one_list(tmp_path: Path) -> None:
 
 
 async def test_the_footer_calls_the_key_what_the_selected_item_calls_it(tmp_path: Path) -> None:
-    classify = replace(BLOCKING, action="classify")
+    classify = BLOCKING._replace(verdicts=verdicts("classify"))
     app = make_app(stuck(), make_snapshot(OTHER, questions=(classify, ASKED)), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
@@ -161,7 +161,7 @@ def test_what_is_put_off_does_not_pile_up(tmp_path: Path) -> None:
 
 async def test_the_selected_item_is_in_sight_whatever_comes_above_it(tmp_path: Path) -> None:
     def many(first: int) -> Snapshot:
-        asked = [replace(ASKED, key=f"q{n}", text=f"Question {n}?") for n in range(first, 100)]
+        asked = [ASKED._replace(key=f"q{n}", sentence=f"Question {n}?") for n in range(first, 100)]
         return make_snapshot(questions=tuple(asked))
 
     app = make_app(many(40), folder=tmp_path)
@@ -181,7 +181,7 @@ async def test_the_selected_item_is_in_sight_whatever_comes_above_it(tmp_path: P
 
 async def test_it_opens_with_the_first_heading_in_sight(tmp_path: Path) -> None:
     many = tuple(
-        replace(ASKED, key=f"question:{n}", text=f"Question {n}: " + "how is it? " * 12)
+        ASKED._replace(key=f"question:{n}", sentence=f"Question {n}: " + "how is it? " * 12)
         for n in range(30)
     )
     app = make_app(make_snapshot(OTHER, questions=many), folder=tmp_path)

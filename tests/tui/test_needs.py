@@ -95,7 +95,7 @@ async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_
         evidence=("open: task 1",),
         key="stuck:1",
     )
-    stopped = decision(by_hand.key, "W1", by_hand.headline, None, NOW - timedelta(minutes=9))
+    stopped = decision(by_hand.key, "W1", by_hand.sentence, None, NOW - timedelta(minutes=9))
     asks = decision("asks:2", "ASKS", "Which store?", "server", NOW, "answer_it")
     a = needy("a", needs=(stopped, asks), causes=(by_hand,))
     app: Any = dashboard(StageFleet(a), tmp_path, paths=("/work",))

@@ -158,7 +158,7 @@ async def test_a_need_names_its_remedy_by_its_label(tmp_path: Path) -> None:
 async def test_next_and_findings_call_an_action_by_its_label(tmp_path: Path) -> None:
     need = decision("gate", "GATE", "the next step is due", act="step")
     finding = Finding("T1", Severity.ERROR, "it is late", action="mend", given=(("who", "ann"),))
-    second = replace(need, key="next gate", text="so is another one")
+    second = need._replace(key="next gate", sentence="so is another one")
     one = replace(snapshot("a"), needs=(need, second), findings=(finding,))
     fleet = StageFleet(one)
     fleet.offered = (

@@ -154,7 +154,7 @@ async def test_a_request_that_was_answered_elsewhere_meanwhile_is_no_empty_form(
             answers.answer(program.opened, Verdict.REJECT, "ben", utc_now())
             program.end()
             # The screen may not show it yet: what it still shows is what the key acts on.
-            app.perform(str(folder), str(need.action), given=dict(need.given))
+            app.perform(str(folder), str(need.remedy), given=dict(need.given))
             await shows(pilot, "no longer open: it was answered")
             assert "Answer a permission request" in seen(pilot) and "Writes" not in seen(pilot)
             await pilot.press("1", "escape")

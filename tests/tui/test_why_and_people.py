@@ -77,7 +77,7 @@ def make_loop(participant: str = "reader", folder: str = KEY, **changes: Any) ->
 
 def stuck() -> Any:
     """A review that waits for a program which ended."""
-    need = decision(ENDED.key, "B7", ENDED.headline, "reader", ENDED.since, "relaunch", ENDED.given)
+    need = decision(ENDED.key, "B7", ENDED.sentence, "reader", ENDED.since, "relaunch", ENDED.given)
     return make_snapshot(causes=(ENDED, GUESS), needs=(need,))
 
 

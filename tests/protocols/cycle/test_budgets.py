@@ -39,8 +39,8 @@ def test_a_capped_agent_is_parked_with_a_need_and_the_cycle_completes_when_it_is
     assert conducting.calls(tmp_path) == ["ra work", "ep work"]
     _, snapshot = diagnosed(tmp_path)
     (need,) = snapshot.needs
-    assert "the budget for this collaboration is used up: $0.50 of $0.40" in need.text
-    assert (need.participant, need.action) == ("cd", "raise_budget")
+    assert "the budget for this collaboration is used up: $0.50 of $0.40" in need.sentence
+    assert (need.about.participant, need.remedy) == ("cd", "raise_budget")
     assert dict(need.given)["budget"] == "collaboration=1usd"
     words = ["act", str(tmp_path), "raise_budget", "--budget", "collaboration=9usd", "--yes"]
     assert acp_main(words, lambda paths, settings: 99) == 0
@@ -65,12 +65,12 @@ def test_an_orchestrator_that_leaves_where_a_person_is_waited_for_leaves_a_cappe
     assert conducting.calls(tmp_path) == ["ra work"]
     assert state(tmp_path)["agents"]["ep"]["status"] == "running"
     _, snapshot = diagnosed(tmp_path)
-    assert "raise_budget" in {need.action for need in snapshot.needs}
+    assert "raise_budget" in {need.remedy for need in snapshot.needs}
     words = ["act", str(tmp_path), "raise_budget", "--budget", "collaboration=9usd", "--yes"]
     assert acp_main(words, lambda paths, settings: 99) == 0
     assert "start ep again" in capsys.readouterr().out
     _, snapshot = diagnosed(tmp_path)
-    assert "raise_budget" not in {need.action for need in snapshot.needs}
+    assert "raise_budget" not in {need.remedy for need in snapshot.needs}
     code, out, err = acp("run", "--foreground", "--folder", str(tmp_path), "--budget", "turn=x")
     assert code == 2 and "must be an amount such as" in err
 

@@ -82,13 +82,13 @@ def test_what_is_completed_and_not_good_is_told_with_what_can_be_done(tmp_path: 
     failing = {"total_tests": 10, "failed_tests": ["quoting"], "pass_rate": 90}
     cycle(tmp_path, "completed", test_results=failing, max_iterations=1)
     (cause,) = causes(tmp_path)
-    assert (cause.code, cause.headline) == ("E8", "Marked completed, but 1 test fails")
+    assert (cause.code, cause.sentence) == ("E8", "Marked completed, but 1 test fails")
     assert (cause.remedy, cause.others, cause.evidence) == ("extend", ("accept",), ("quoting",))
     (need,) = Cycles(str(tmp_path)).refresh(NOW).needs
     assert cause.explains == (need.key,), "the same need is counted once"
     cycle(tmp_path, "completed", test_results={"total_tests": 0})
     (cause,) = causes(tmp_path)
-    assert (cause.code, cause.headline) == ("E7", "Marked completed, but no tests ran")
+    assert (cause.code, cause.sentence) == ("E7", "Marked completed, but no tests ran")
     (need,) = Cycles(str(tmp_path)).refresh(NOW).needs
     assert cause.explains == (need.key,)
     assert done(tmp_path, "accept", "--reason", "A spike")["state"] == "done"
@@ -123,7 +123,7 @@ def test_a_cycle_that_nobody_conducts_says_how(tmp_path: Path) -> None:
     done(tmp_path, "start", "Export", "--cycle", conducting.ID, "--no-run")
     (cause,) = causes(tmp_path)
     assert (cause.code, cause.remedy) == ("B1", "run")
-    assert cause.remedy == "run" and "start one" in cause.advice
+    assert cause.remedy == "run" and "start one" in cause.instruction
     write(tmp_path, STATE, state(current_iteration=0, agents=agents(cd=agent("idle"))))
     assert codes(tmp_path) == [], "somebody else's may run elsewhere"
 
@@ -149,8 +149,8 @@ def test_an_agent_that_waits_for_nobody_is_told_something(tmp_path: Path) -> Non
 def test_a_state_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
     path = write(tmp_path, STATE, "{")
     (cause,) = causes(tmp_path)
-    assert (cause.code, cause.remedy) == ("A5", None)
-    assert cause.advice.startswith("restore ") and "from your own copy" in cause.advice
+    assert (cause.code, cause.remedy) == ("A5", "")
+    assert cause.instruction.startswith("restore ") and "from your own copy" in cause.instruction
     assert list(Cycles(str(tmp_path)).actions(LATER)) == []
     write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# Requirements - v1.0.0")
     assert codes(tmp_path) == [("A5", "rebuild")]

@@ -97,7 +97,7 @@ def test_that_another_account_conducts_is_in_the_way_of_a_second_orchestrator_on
     assert obstacle.sentence.startswith(f"{account} controls this run (pid {pid} on ")
     assert not obstacle.wanted and {schema.RUN_ACT} == {
         value for name, value in vars(schema).items() if name.endswith("_ACT")
-    } - set(obstacle.allowed)
+    } - set(obstacle.refuses)
     causes = done(theirs, "status")  # reading is never refused
     assert causes["conducts"] == ID
     os.kill(pid, signal.SIGKILL)

@@ -134,7 +134,7 @@ def test_an_agent_that_has_not_finished_completes_no_cycle_by_itself(
     assert [each.split()[0] for each in calls(tmp_path)] == ran
     _, shown = conducting.diagnosed(tmp_path)
     (need,) = shown.needs
-    assert QUESTION in need.text and need.action == "decide"
+    assert QUESTION in need.sentence and need.remedy == "decide"
     assert "answer with the number of an option, or in words" in shown.headline
     assert f"{agent} has not finished (DEC-001)" in told("card", str(tmp_path))
     for command in ("card", "why", "status", "show"):

@@ -106,7 +106,7 @@ async def test_a_cycle_goes_its_whole_way_by_forms(tmp_path: Path) -> None:
 
         await until(pilot, lambda: needs() == ["E7"])
         snapshot = app.fleet.snapshots[key]
-        assert snapshot.needs[0].action == "decide"
+        assert snapshot.needs[0].remedy == "decide"
         assert dict(snapshot.needs[0].given) == {"decision": "DEC-001"}
         if not is_open(app, "CollaborationScreen"):
             await pilot.press("enter")
@@ -152,7 +152,7 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
     assert pause.perform(pause.inputs()).state is OutcomeState.DONE
     assert "the cycle is paused" in pause.perform(pause.inputs()).sentence
     snapshot = cycles.refresh(utc_now())
-    assert [notice.text for notice in snapshot.notices] == ["queued, not picked up yet: pause"]
+    assert [notice.sentence for notice in snapshot.notices] == ["queued, not picked up yet: pause"]
     assert "resume" in offered(tmp_path)
     conducting.behave(tmp_path, ra=["sleep 30"])
     done(tmp_path, "resume")

@@ -99,11 +99,11 @@ def test_a_cycle_that_ran_is_not_drowned_in_findings(
 def test_what_waits_for_a_person_is_on_top(tmp_path: Path) -> None:
     needs = read(folders.escalated(tmp_path)).needs
     assert [need.code for need in needs] == ["decision", "blocker"]
-    assert needs[0].text == "Decide DEC-001: Old browsers (1. Password too; 2. Refuse)"
+    assert needs[0].sentence == "Decide DEC-001: Old browsers (1. Password too; 2. Refuse)"
 
 
 def test_an_end_at_the_limit_with_failing_tests_wants_a_person(tmp_path: Path) -> None:
     needs = read(folders.limit_reached(tmp_path)).needs
-    assert [(need.code, need.text) for need in needs] == [
+    assert [(need.code, need.sentence) for need in needs] == [
         ("failures", "Completed, but tests fail, at the limit of 2 iterations")
     ]

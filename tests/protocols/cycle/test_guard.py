@@ -67,16 +67,16 @@ def test_a_damaged_state_is_refused_told_and_mended_alike(tmp_path: Path, how: s
     snapshot = diagnosed(tmp_path)
     first = snapshot.causes[0]
     assert (first.code, first.remedy) == ("A5", "rebuild")
-    assert told in first.headline and told in refused(tmp_path, "pause")
-    assert first.headline in snapshot.headline
+    assert told in first.sentence and told in refused(tmp_path, "pause")
+    assert first.sentence in snapshot.headline
     assert any(each.severity is Severity.ERROR for each in snapshot.findings)
     own = {
         each.name for each in offered.actions(Cycles(str(tmp_path)), snapshot) if not each.personal
     }
     assert own <= {"rebuild", "select"}
     for act in ("pause", "stop", "run", "accept", "limit 9", "decide DEC-001 1"):
-        assert first.advice in refused(tmp_path, *act.split())
-    program, group, *words = shlex.split(first.advice)
+        assert first.instruction in refused(tmp_path, *act.split())
+    program, group, *words = shlex.split(first.instruction)
     assert (program, group) == ("acp", "cycle")
     assert acp(*words)[0] == 0
     mended = state(tmp_path)
@@ -105,18 +105,18 @@ def test_of_what_nothing_is_left_acp_says_what_to_choose(tmp_path: Path) -> None
     conducting.forget(tmp_path)
     damage(tmp_path, "torn")
     (cause,) = diagnosed(tmp_path).causes
-    assert cause.remedy is None
-    assert "from your own copy" in cause.advice
-    assert cause.advice in refused(tmp_path, "pause")
-    assert cause.advice in refused(tmp_path, "rebuild")
+    assert cause.remedy == ""
+    assert "from your own copy" in cause.instruction
+    assert cause.instruction in refused(tmp_path, "pause")
+    assert cause.instruction in refused(tmp_path, "rebuild")
 
 
 def test_a_state_that_is_gone_is_told_too(tmp_path: Path) -> None:
     begun(tmp_path)
     path(tmp_path).unlink()
     first = diagnosed(tmp_path).causes[0]
-    assert "is missing; only its progress folder is there" in first.headline
-    assert acp(*shlex.split(first.advice)[2:])[0] == 0
+    assert "is missing; only its progress folder is there" in first.sentence
+    assert acp(*shlex.split(first.instruction)[2:])[0] == 0
     assert state(tmp_path)["description"] == conducting.WHAT
 
 
@@ -146,10 +146,10 @@ def test_a_link_in_place_of_the_state_is_left_alone(tmp_path: Path) -> None:
     path(tmp_path).rename(elsewhere)
     path(tmp_path).symlink_to(elsewhere)
     (cause,) = diagnosed(tmp_path).causes
-    assert cause.remedy is None
-    assert cause.advice.startswith("replace ")
+    assert cause.remedy == ""
+    assert cause.instruction.startswith("replace ")
     for act in ("pause", "rebuild"):
-        assert cause.advice in refused(tmp_path, act, "--cycle", ID)
+        assert cause.instruction in refused(tmp_path, act, "--cycle", ID)
     store = Store(tmp_path, ID)  # as one that looked before the link was made
     with pytest.raises(Refused, match="replace "):
         store.rewrite(json.loads(elsewhere.read_bytes()), datetime.now(UTC))

@@ -110,7 +110,7 @@ def test_a_stop_ends_the_runs_of_all_tasks(project: Path) -> None:
     start(project, "--jobs", "2", ep=["apart"], **{"TASK-001": ["hold"], "TASK-002": ["hold"]})
     wait_for(lambda: len(lines(project)) == 2, "two tasks at work")
     _, shown = diagnosed(project)
-    assert [each.headline for each in shown.causes if each.wanted] == []
+    assert [each.sentence for each in shown.causes if each.wanted] == []
     pids = [
         each.run.process.pid
         for each in registry.runners(str(project))

@@ -58,7 +58,7 @@ def test_what_the_state_alone_claims_is_not_proven(tmp_path: Path) -> None:
     (cycle(tmp_path, "completed") / f"{PROGRESS}/vas/test-results.json").unlink()
     snapshot = read(tmp_path)
     assert snapshot.headline.startswith("marked completed, but not proven;")
-    assert "only the state claims that tests ran" in snapshot.needs[0].text
+    assert "only the state claims that tests ran" in snapshot.needs[0].sentence
     assert "A33" in {each.code for each in snapshot.findings}
 
 
@@ -128,13 +128,13 @@ def test_feedback_that_nobody_answers_and_an_end_without_proof_want_a_person(
     fed = coordination(feedback_log=sent)
     plan = {"tasks": [task("T1"), task("T2", "pending")]}
     needs = read(cycle(tmp_path, "completed", coordination=fed, plan=plan)).needs
-    assert [(n.code, n.participant, n.text) for n in needs] == [
+    assert [(n.code, n.about.participant, n.sentence) for n in needs] == [
         ("unanswered", "ra", "ra has not answered its feedback"),
         ("unproven", None, "Completed, but 1 of 2 tasks of the plan is not done"),
     ]
-    assert needs[0].since == NOW - timedelta(minutes=50) and needs[0].action is None
+    assert needs[0].since == NOW - timedelta(minutes=50) and needs[0].remedy == ""
     (need, *_) = read(cycle(tmp_path, "paused", coordination=fed, plan=plan)).needs
-    assert (need.code, need.action, need.given) == ("unanswered", "feedback", (("agent", "ra"),))
+    assert (need.code, need.remedy, need.given) == ("unanswered", "feedback", (("agent", "ra"),))
 
 
 def test_a_discovery_is_told_by_what_it_is_about(tmp_path: Path) -> None:

@@ -34,12 +34,12 @@ def test_the_one_that_waits_elsewhere_is_told_once_and_shown_on_demand(tmp_path:
     first = cycles.refresh(NOW)
     assert first.name == "Export as CSV"
     (need,) = [each for each in first.needs if each.code == "elsewhere"]
-    assert need.text == "Another cycle needs you: Tooltips: Large exports"
+    assert need.sentence == "Another cycle needs you: Tooltips: Large exports"
     rows = next(each for each in first.panels if each.id == "cycles").rows
     assert [(row.cells[0], row.target.action) for row in rows] == [
         ("Tooltips", "select"), ("Export as CSV", None),
     ]  # fmt: skip
-    show = next(each for each in cycles.actions(NOW) if each.name == need.action)
+    show = next(each for each in cycles.actions(NOW) if each.name == need.remedy)
     given = show.inputs(**dict(need.given))
     assert OTHER in show.preview(given).sentence
     before = sorted(tmp_path.rglob("*"))

@@ -91,7 +91,7 @@ def test_what_a_state_leaves_out_is_unknown(tmp_path: Path) -> None:
     write(tmp_path, STATE, value)
     snapshot = read(tmp_path)
     assert snapshot.headline.startswith("marked completed, but not proven;")
-    assert [need.text for need in snapshot.needs] == ["Completed, but no tests ran"]
+    assert [need.sentence for need in snapshot.needs] == ["Completed, but no tests ran"]
     assert (snapshot.round, snapshot.status) == (None, Status.COMPLETED)
 
 

@@ -107,20 +107,20 @@ def check_voices(told: dict[str, Any]) -> None:
 def _works(root: Path, cause: Matter, acts: set[str]) -> None:
     """Every act that a cause offers can be done, and its remedy changes it."""
     for name, said in names(cause):
-        assert name in acts, (cause.headline, name)
+        assert name in acts, (cause.sentence, name)
         if name == RUN_ACT:
             continue  # it needs programs, which a person chooses
         state, sentence, after = done_and_taken_back(root, name, said)
-        assert state is not OutcomeState.REFUSED, (cause.headline, name, sentence)
+        assert state is not OutcomeState.REFUSED, (cause.sentence, name, sentence)
         if name == cause.remedy:
             left = {each.key for each in after.causes}
-            assert cause.key not in left, (cause.headline, name, sentence)
+            assert cause.key not in left, (cause.sentence, name, sentence)
 
 
 def _cured(root: Path, cause: Matter) -> None:
     """The command that a damaged state's cause prints works, or acp says what must be chosen."""
     if not cause.remedy:
-        assert "from your own copy" in cause.advice
+        assert "from your own copy" in cause.instruction
         with pytest.raises(Refused):
             done_and_taken_back(root, REBUILD_ACT, {})
         return
@@ -129,7 +129,7 @@ def _cured(root: Path, cause: Matter) -> None:
     assert not after.obstacles
     errors = {e.code for e in after.findings if e.severity is Severity.ERROR}
     assert not errors & LACKING
-    program, group, *words = shlex.split(cause.advice)
+    program, group, *words = shlex.split(cause.instruction)
     assert (program, group) == ("acp", "cycle")
     assert acp(*words)[0] == 0
     assert not diagnosed(root)[1].obstacles

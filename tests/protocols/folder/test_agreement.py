@@ -155,7 +155,7 @@ def check_turns(opened: Opened, seen: Snapshot) -> None:
         refused = refusal(opened, who, "decision_accepted")
         if refused:
             named = [each for each in seen.causes if each.wanted and each.code[0] in "AD"]
-            assert named and any(each.remedy or each.advice for each in named), (
+            assert named and any(each.remedy or each.instruction for each in named), (
                 refused,
                 seen.causes,
             )
@@ -166,8 +166,12 @@ def cures(seen: Snapshot) -> list[tuple[Matter, str]]:
     found = []
     for cause in seen.causes:
         # "first X; then Y": X mends another cause, which stands for itself
-        advice = cause.advice.partition("; then ")[2] if cause.advice.startswith("first ") else ""
-        texts = COMMAND.findall(advice or cause.advice)
+        advice = (
+            cause.instruction.partition("; then ")[2]
+            if cause.instruction.startswith("first ")
+            else ""
+        )
+        texts = COMMAND.findall(advice or cause.instruction)
         found += [(cause, text) for text in texts if not CHOSEN.search(text)]
         if cause.remedy and cause.wanted and cause.remedy not in ELSEWHERE:  # those need a program
             found.append((cause, act_command(seen, cause.remedy, cause.given)))

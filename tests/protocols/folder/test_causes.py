@@ -97,7 +97,7 @@ class TestTheLogOrTheStateIsBroken:
         say(fresh, "server", "proposal_submitted", at=datetime.now(UTC))
         before = (fresh / "protocol.json").read_bytes()
         found = cause(fresh, "A5")
-        assert found.remedy is None and "add participants" in found.advice
+        assert found.remedy == "" and "add participants" in found.instruction
         ran = acp("repair", str(fresh), "--yes")
         assert "cannot be repaired: protocol.json names no participants" in ran.out
         assert (fresh / "protocol.json").read_bytes() == before
@@ -119,7 +119,7 @@ class TestTheLogOrTheStateIsBroken:
         assert cause(fresh, "E1").remedy == "continue"
         change_protocol(fresh, participants=[])
         found = cause(fresh, "E1")
-        assert found.remedy is None and "add participants" in found.advice
+        assert found.remedy == "" and "add participants" in found.instruction
         command = Acp(tmp_path)
         assert "continue" not in command("act", str(fresh)).stdout
         refused = command("act", str(fresh), "continue", "--answer", "Yes", "--yes")
@@ -144,7 +144,9 @@ class TestTheLogOrTheStateIsBroken:
         folder = make_v1(tmp_path / "c", "revising")
         say(folder, "reader", "completed", at="2026-01-01T00:00:00Z", doc="conclusion.md")
         say(folder, "ghost", "blocked", at=last_event(folder))
-        beyond = [each for each in causes(folder) if "history is never rewritten" in each.advice]
+        beyond = [
+            each for each in causes(folder) if "history is never rewritten" in each.instruction
+        ]
         (only,) = beyond
         assert only.code == "A6"
         assert {line.split()[0] for line in only.evidence} >= {"ACP217", "ACP401"}
@@ -201,7 +203,7 @@ class TestAHalfDoneTurn:
         found = cause(folder, "C1", gave_up(folder))
         assert (found.remedy, found.certain) == ("proposal_revised", False)
         assert dict(found.given) == {"participant": "server"}
-        assert found.document == "proposal.md"
+        assert found.about.document == "proposal.md"
 
     def test_written_by_one_whose_process_is_not_known(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "revising")
@@ -225,7 +227,7 @@ class TestAGateThatIsNotMet:
         found = causes(folder, gave_up(folder, refusal=REFUSED_GATES))
         assert [each.code for each in found] == ["D5", "B3"]
         assert found[0].remedy == "check_gates"
-        assert "is not checked" in found[0].headline
+        assert "is not checked" in found[0].sentence
 
     def test_a_gate_in_other_words(self, tmp_path: Path) -> None:
         folder = self.unready(tmp_path, "passed")
@@ -236,7 +238,7 @@ class TestAGateThatIsNotMet:
             "- [x] The rollout order was agreed on",
         )
         found = cause(folder, "D5", gave_up(folder, refusal=REFUSED_GATES))
-        assert "worded differently" in found.headline
+        assert "worded differently" in found.sentence
         assert found.evidence[0] == "expected: - [x] The rollout order is agreed"
         assert "The rollout order was agreed on" in found.evidence[1]
         assert found.evidence[2] == "differs in: [-was-] {+is+} [-on-]"
@@ -245,7 +247,7 @@ class TestAGateThatIsNotMet:
         folder = self.unready(tmp_path, "passed")
         edit(folder, "readiness.md", "- [x] The rollout order is agreed\n", "")
         found = cause(folder, "D5", gave_up(folder))
-        assert "is missing from readiness.md" in found.headline
+        assert "is missing from readiness.md" in found.sentence
 
     def test_two_gates_are_two_matters(self, tmp_path: Path) -> None:
         """Who acknowledged one still hears of the other, and one that is met is gone."""
@@ -288,8 +290,8 @@ class TestAGateThatIsNotMet:
         say(folder, "reader", "review_submitted", at=last_event(folder), doc="review.md")
         age(folder)
         found = cause(folder, "D1", gave_up(folder, "reviewer"))
-        assert found.headline == "1 of 2 have answered; still waiting for reviewer"
-        assert found.advice == "help only reviewer: the others are idle"
+        assert found.sentence == "1 of 2 have answered; still waiting for reviewer"
+        assert found.instruction == "help only reviewer: the others are idle"
         assert not found.wanted
 
     def test_rounds_that_do_not_converge(self, tmp_path: Path) -> None:
@@ -333,7 +335,6 @@ HOSTILE = "a\x1b[31mb\x07c\u202ed[bold]e"
 
 def test_no_cause_carries_what_a_terminal_would_obey(tmp_path: Path) -> None:
     """Whatever the files, and whatever a program printed: registry and Snapshot made it safe."""
-    from dataclasses import fields
 
     from acp_core.model.text import clean
 
@@ -351,8 +352,7 @@ def test_no_cause_carries_what_a_terminal_would_obey(tmp_path: Path) -> None:
     found += causes(blocked) + causes(odd) + causes(late, minutes=60)
     assert {"D4", "D5", "E1", "A7", "A9", "B1"} <= {each.code for each in found}
     for each in found:
-        texts = [getattr(each, f.name) for f in fields(each)]
-        flat = [t for text in texts for t in (text if isinstance(text, tuple) else (text,))]
+        flat = [t for text in each for t in (text if isinstance(text, tuple) else (text,))]
         flat = [t for text in flat for t in (text if isinstance(text, tuple) else (text,))]
         for text in flat:
             if isinstance(text, str):
@@ -372,6 +372,8 @@ def test_acceptances_that_are_certain_to_be_refused_are_a_cause_at_once(
     extend(folder, f"{line}\n", "readiness.md")
     age(folder)
     found = cause(folder, code, minutes=0.1)
-    assert found.wanted and found.participant == "server" and found.remedy == "settle_questions"
-    assert found.headline.endswith("every acceptance is refused")
-    assert found.document == "readiness.md" and found.root
+    assert (
+        found.wanted and found.about.participant == "server" and found.remedy == "settle_questions"
+    )
+    assert found.sentence.endswith("every acceptance is refused")
+    assert found.about.document == "readiness.md" and found.root

@@ -147,7 +147,7 @@ def test_protocol_json_that_stays_damaged_is_an_alarm(folder: Path) -> None:
     assert second.source.state is SourceState.STALE
     assert (second.phase, len(second.participants)) == ("reviewing", 3)
     third = collaboration.refresh(after(5))
-    assert [(need.code, need.action) for need in third.needs] == [("invalid", "repair")]
+    assert [(need.code, need.remedy) for need in third.needs] == [("invalid", "repair")]
 
 
 def test_a_new_folder_that_is_being_written_waits(fresh: Path) -> None:
@@ -181,7 +181,7 @@ def test_protocol_json_that_lags_for_long_is_a_need(fresh: Path) -> None:
     late = collaboration.refresh(after(3))
     assert late.verdict is Verdict.INVALID
     assert {finding.code for finding in late.findings} == {"ACP150", "ACP151", "ACP920"}
-    assert [(need.code, need.key, need.action) for need in late.needs] == [
+    assert [(need.code, need.key, need.remedy) for need in late.needs] == [
         ("lagging", "lagging:2", "repair")
     ]
     assert late.headline == "reviewing. Waiting for reader and reviewer."
@@ -205,12 +205,12 @@ def test_an_invalid_folder_is_a_need_after_two_seconds(folder: Path) -> None:
     assert (second.verdict, second.needs, second.recheck_at) == (Verdict.INVALID, (), after(12))
     third = collaboration.refresh(after(12))
     assert third.needs[0].key.startswith("invalid:ACP102:")
-    assert third.needs[0].text.startswith("invalid: state.log is not part of the protocol")
+    assert third.needs[0].sentence.startswith("invalid: state.log is not part of the protocol")
     assert third.needs[0].since == after(10)
     (folder / "decisions.md").unlink()
     fourth = collaboration.refresh(after(13))
     assert fourth.needs[0].key.startswith("invalid:ACP101,ACP102:")
-    assert fourth.needs[0].text.endswith("(and 1 more)")
+    assert fourth.needs[0].sentence.endswith("(and 1 more)")
 
 
 def test_half_a_line_is_not_there_yet(fresh: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_log_that_was_rewritten_is_noticed_and_remembered(tmp_path: Path) -> N
     second = collaboration.refresh(after(1))
     assert (second.verdict, second.events[2].summary) == (Verdict.VALID, "Reviewed THE proposal")
     text = "events.jsonl was rewritten: recorded history has changed"
-    assert [(notice.code, notice.text) for notice in second.notices] == [("rewritten", text)]
+    assert [(notice.code, notice.sentence) for notice in second.notices] == [("rewritten", text)]
     assert [finding.code for finding in second.findings] == ["ACP921"]
     say(folder, "server", "proposal_revised")
     assert "ACP921" in [finding.code for finding in collaboration.refresh(after(2)).findings]

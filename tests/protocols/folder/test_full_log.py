@@ -77,8 +77,11 @@ def test_everybody_says_that_no_event_can_follow(folder: Path) -> None:
     (obstacle,) = seen.obstacles
     assert obstacle.sentence.startswith(REACHED)
     (first, *others) = [cause for cause in seen.causes if cause.wanted]
-    assert (first.key, first.remedy) == (obstacle.key, "continue") and first.advice == obstacle.cure
-    assert not [each for each in others if each.document == "events.jsonl"], others
+    assert (first.key, first.remedy) == (
+        obstacle.key,
+        "continue",
+    ) and first.instruction == obstacle.instruction
+    assert not [each for each in others if each.about.document == "events.jsonl"], others
     offered = {each.name for each in actions.actions(opened, seen) if not each.personal}
     assert "continue" in offered <= {"continue", "launch", "launch_all"}
 
@@ -96,7 +99,7 @@ def test_everybody_says_that_no_event_can_follow(folder: Path) -> None:
 
 def test_the_command_that_it_prints_leads_on(folder: Path, tmp_path: Path) -> None:
     _, seen = read(folder)
-    command = seen.obstacles[0].cure.split("`")[1]
+    command = seen.obstacles[0].instruction.split("`")[1]
     ran = acp(*shlex.split(command)[1:])
     new = tmp_path / "run-2"
     assert ran.code == 0 and ran.out == f"Continued in {new}\n", ran
@@ -107,7 +110,7 @@ def test_the_command_that_it_prints_leads_on(folder: Path, tmp_path: Path) -> No
 
     opened, seen = read(folder)
     assert not any(cause.wanted for cause in seen.causes), seen.causes
-    assert str(new) in seen.obstacles[0].cure
+    assert str(new) in seen.obstacles[0].instruction
     assert not opened.turn("reader", datetime.now(UTC)).waited
     again = acp("continue", folder)
     assert again.code == 0 and str(new) in again.out
@@ -119,7 +122,7 @@ def test_one_that_was_blocked_asks_for_the_answer(
     folder = make_v1(tmp_path / "run", "reviewing", blocked="Nobody knows the budget.")
     no_room(folder, monkeypatch)
     _, seen = read(folder)
-    assert "--answer TEXT" in seen.obstacles[0].cure
+    assert "--answer TEXT" in seen.obstacles[0].instruction
     assert acp("continue", folder).code == 2
     assert acp("continue", folder, "--answer", "20 days.").code == 0
 

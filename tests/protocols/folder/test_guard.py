@@ -91,10 +91,13 @@ def test_everybody_says_that_a_log_is_beyond_mending(tmp_path: Path, name: str) 
     opened, seen = read(folder)
 
     (obstacle,) = seen.obstacles
-    assert obstacle.sentence == first and "append blocked, then run `acp continue" in obstacle.cure
+    assert (
+        obstacle.sentence == first
+        and "append blocked, then run `acp continue" in obstacle.instruction
+    )
     (headline, *_) = seen.causes
     assert headline.key == obstacle.key and headline.wanted and headline.remedy == "block"
-    assert headline.advice == obstacle.cure and obstacle.cure in seen.headline
+    assert headline.instruction == obstacle.instruction and obstacle.instruction in seen.headline
     offered = {each.name for each in actions.actions(opened, seen) if not each.personal}
     assert "block" in offered <= {"block", "repair", "launch", "launch_all"}
 
@@ -183,7 +186,9 @@ def test_a_torn_end_and_a_lost_state_refuse_until_they_are_repaired(tmp_path: Pa
         opened.refresh(now)
         seen = opened.refresh(now + timedelta(seconds=5))
         (obstacle,) = seen.obstacles
-        assert obstacle.remedy == "repair" and f"`acp repair {folder} --yes`" in obstacle.cure
+        assert (
+            obstacle.remedy == "repair" and f"`acp repair {folder} --yes`" in obstacle.instruction
+        )
         assert append(folder, "reader", "review_submitted", 1).code == 2
         assert acp("repair", folder, "--yes").code in (0, 2)
         assert not opened.refresh(now + timedelta(seconds=10)).obstacles
@@ -193,7 +198,7 @@ def test_a_dialect_of_tomorrow_is_an_obstacle_that_no_act_passes(folder: Path) -
     change_protocol(folder, schemaVersion=7)
     _, seen = read(folder)
     (obstacle,) = seen.obstacles
-    assert "schemaVersion 7" in obstacle.sentence and not obstacle.allowed
+    assert "schemaVersion 7" in obstacle.sentence and not obstacle.refuses
     assert block(folder).code == 2
 
 
@@ -202,7 +207,7 @@ def test_a_blocked_log_beyond_mending_names_what_leads_on(tmp_path: Path) -> Non
     both(line(1, seq=7))(folder)
     _, seen = read(folder)
     (obstacle,) = seen.obstacles
-    assert obstacle.remedy == "continue" and "append blocked" not in obstacle.cure
+    assert obstacle.remedy == "continue" and "append blocked" not in obstacle.instruction
     printed = json.loads(acp("validate", folder, "--json").out)
     assert any("acp continue" in each["message"] for each in printed["findings"])
 
@@ -214,7 +219,8 @@ def test_where_nobody_takes_part_no_event_leads_out(fresh: Path) -> None:
     _, seen = read(fresh)
     (beyond,) = [each for each in seen.obstacles if each.key.startswith("log:")]
     assert (
-        beyond.remedy == "" and "no event can follow: run `acp init` in a new folder" in beyond.cure
+        beyond.remedy == ""
+        and "no event can follow: run `acp init` in a new folder" in beyond.instruction
     )
     assert not {"block", "blocked"} & {cause.remedy for cause in seen.causes}
 
@@ -225,7 +231,7 @@ def test_a_completed_log_beyond_mending_leads_on_without_an_answer(tmp_path: Pat
     _, seen = read(folder)
     (obstacle,) = seen.obstacles
     assert obstacle.remedy == "continue"
-    assert obstacle.cure == (
+    assert obstacle.instruction == (
         f"history is never rewritten; run `acp continue {folder}` to continue in a new folder"
     )
 
@@ -236,7 +242,10 @@ def test_where_nobody_takes_part_in_what_has_ended_participants_come_first(tmp_p
     change_protocol(folder, participants=[])
     _, seen = read(folder)
     (beyond,) = [each for each in seen.obstacles if each.key.startswith("log:")]
-    assert beyond.remedy == "" and "after you add participants, continue in a new" in beyond.cure
+    assert (
+        beyond.remedy == ""
+        and "after you add participants, continue in a new" in beyond.instruction
+    )
 
 
 def _nobody_asks(folder: str, now: datetime) -> NoReturn:

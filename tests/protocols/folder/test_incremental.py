@@ -55,7 +55,7 @@ def look(collaboration: FolderCollaboration, now: datetime) -> dict[str, Any]:
     )
     return said(snapshot) | {
         "acts": offered,
-        "causes": [(cause.code, cause.headline, cause.evidence) for cause in causes],
+        "causes": [(cause.code, cause.sentence, cause.evidence) for cause in causes],
     }
 
 
@@ -180,4 +180,4 @@ def test_protocol_json_that_says_what_never_was_wants_a_human_at_once_when_opene
     (folder / PROTOCOL).write_text(json.dumps(protocol | {"waitingFor": ["server", "reader"]}))
     opened = open_folder(folder)
     snapshot = opened.refresh(datetime.now(UTC) + timedelta(seconds=30))
-    assert [(need.code, need.action) for need in snapshot.needs] == [("invalid", "repair")]
+    assert [(need.code, need.remedy) for need in snapshot.needs] == [("invalid", "repair")]

@@ -101,7 +101,7 @@ def test_a_document_that_changed_too_late_is_a_headline(
     assert shown(folder).notices == ()  # file times are not that exact
     age(folder, name, at=last + timedelta(hours=1))
     snapshot = shown(folder)
-    assert [(n.code, n.document, n.text) for n in snapshot.notices] == [
+    assert [(n.code, n.about.document, n.sentence) for n in snapshot.notices] == [
         ("late", name, f"{name} changed {words} (by its file time)")
     ]
     late = [document.id for document in snapshot.documents if document.late]
@@ -126,7 +126,7 @@ def test_in_a_copied_folder_file_times_say_nothing(tmp_path: Path) -> None:
     age(folder, at=NOW - timedelta(hours=1))
     assert shown(folder).notices == ()
     age(folder, "conclusion.md", at=NOW)
-    assert [notice.document for notice in shown(folder).notices] == ["conclusion.md"]
+    assert [notice.about.document for notice in shown(folder).notices] == ["conclusion.md"]
 
 
 def test_collaborations_are_found_however_damaged(tmp_path: Path) -> None:
@@ -163,4 +163,4 @@ def test_a_review_that_comes_in_changes_no_state_file_too_late(folder: Path) -> 
     age(folder, "events.jsonl", at=NOW)
     assert shown(folder).notices == ()
     age(folder, "protocol.json", at=NOW + timedelta(minutes=1))
-    assert [notice.document for notice in shown(folder).notices] == ["protocol.json"]
+    assert [notice.about.document for notice in shown(folder).notices] == ["protocol.json"]

@@ -95,15 +95,15 @@ def test_a_review_s_question_is_open_until_the_proposal_is_revised(tmp_path: Pat
     review.write_text(review.read_text() + "\n" + body.format("reader", 3, "How long?\x1b[31m"))
     submit(folder, "reader")
     (question,) = asked(folder)
-    assert question.kind == "question" and question.participant == "reader"
-    assert question.text == "How long?␛[31m" and question.document == "review.md"
-    line = review.read_text().split("\n")[(question.line or 0) - 1]
-    assert line.startswith("- How long?") and question.action == "answer_question"
+    assert question.code == "question" and question.about.participant == "reader"
+    assert question.sentence == "How long?␛[31m" and question.about.document == "review.md"
+    line = review.read_text().split("\n")[(question.about.line or 0) - 1]
+    assert line.startswith("- How long?") and question.remedy == "answer_question"
     review.write_text(review.read_text() + body.format("reviewer", 4, "None."))
     submit(folder, "reviewer")
     (question,) = asked(folder)
     append(folder, "server", "proposal_revised", 4)
-    assert [each.kind for each in asked(folder)] == ["unresolved"]
+    assert [each.code for each in asked(folder)] == ["unresolved"]
 
 
 def test_blocking_items_come_first_and_the_template_s_line_only_once_it_is_due(
@@ -116,7 +116,7 @@ def test_blocking_items_come_first_and_the_template_s_line_only_once_it_is_due(
     readiness.write_text(
         "# Readiness\n\n- [unresolved] Which key?\n- [blocking] No budget\n- [resolved] Done\n"
     )
-    shown = [(each.kind, each.text, each.line) for each in asked(folder)]
+    shown = [(each.code, each.sentence, each.about.line) for each in asked(folder)]
     assert shown == [("blocking", "No budget", 4), ("unresolved", "Which key?", 3)]
 
 
@@ -151,7 +151,7 @@ def test_a_question_is_answered_below_it_while_others_still_review(tmp_path: Pat
     assert outcome.state is OutcomeState.DONE, outcome.sentence
     added = "  Answer: Thirty days.\n  ## Not a heading\n"
     assert review.read_text() == before.replace("  in days?\n", f"  in days?\n{added}")
-    assert [each.text for each in asked(folder)] == [second.text]
+    assert [each.sentence for each in asked(folder)] == [second.sentence]
     assert is_valid(folder)
     again = act_by_command(folder, "--question", dict(first.given)["question"], "--answer", "No.")
     assert again.returncode == 2 and "question" in again.stderr
@@ -169,7 +169,7 @@ def test_readiness_can_be_settled_before_its_phase(tmp_path: Path) -> None:
     append(folder, "server", "proposal_submitted", 1)
     (folder / "readiness.md").write_text("# Readiness\n\n- [blocking] No budget\n")
     (question,) = asked(folder)
-    assert question.action == "settle_questions"
+    assert question.remedy == "settle_questions"
     _, outcome = act(folder, "settle_questions", questions=["[resolved] There is a budget"])
     assert outcome.state is OutcomeState.DONE
     assert asked(folder) == ()

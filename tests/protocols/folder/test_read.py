@@ -180,12 +180,12 @@ def test_whose_turn_it_is_and_who_is_a_person(
 ) -> None:
     assert shown(folder).needs == ()
     need = shown(folder, "reader").needs[0]
-    assert (need.code, need.participant, need.text) == (
+    assert (need.code, need.about.participant, need.sentence) == (
         "turn",
         "reader",
         "reader must review the proposal",
     )
-    assert (need.key, need.action) == ("turn:reader:2", "review_submitted")
+    assert (need.key, need.remedy) == ("turn:reader:2", "review_submitted")
     people = [
         {"id": "server"},
         {"id": "reader", "kind": "agent"},
@@ -194,12 +194,12 @@ def test_whose_turn_it_is_and_who_is_a_person(
     change_protocol(folder, participants=people)
     snapshot = shown(folder)
     assert [person.kind for person in snapshot.participants] == ["unknown", "agent", "human"]
-    assert [need.participant for need in snapshot.needs] == ["reviewer"]
+    assert [need.about.participant for need in snapshot.needs] == ["reviewer"]
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('humans = ["reader"]\n')
     monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
     needs = open_folder(folder, None).refresh(NOW).needs
-    assert [need.participant for need in needs] == ["reader", "reviewer"]
+    assert [need.about.participant for need in needs] == ["reader", "reviewer"]
 
 
 def test_a_participant_whose_name_is_blank_is_seen_wherever_it_is_named(tmp_path: Path) -> None:

@@ -109,10 +109,10 @@ class TestTheFleet:
     def test_a_person_is_waited_for(self, fleet: dict[str, Snapshot]) -> None:
         snapshot = fleet["index-rebuild"]
         assert [turn.participant for turn in snapshot.turns] == ["lead"]
-        assert [need.participant for need in snapshot.needs] == ["lead"]
+        assert [need.about.participant for need in snapshot.needs] == ["lead"]
 
     def test_a_text_changed_after_it_was_settled(self, fleet: dict[str, Snapshot]) -> None:
-        assert [n.document for n in fleet["config-reload"].notices] == ["conclusion.md"]
+        assert [n.about.document for n in fleet["config-reload"].notices] == ["conclusion.md"]
 
     def test_the_same_time_makes_the_same_fleet(self, tmp_path: Path) -> None:
         for name in ("one", "two"):

@@ -120,7 +120,7 @@ def cured(root: Path, cause: model.Matter, whole: Path | None) -> None:
         return  # another cure comes first
     if any(each.code == "A1" and each.key != cause.key for each in obstacles):
         return  # so does one in words: a file to be mended by hand
-    for words in map(shlex.split, COMMAND.findall(cause.advice)):
+    for words in map(shlex.split, COMMAND.findall(cause.instruction)):
         with tempfile.TemporaryDirectory() as place:
             copy = copied(whole or root, Path(place)) / (root.relative_to(whole) if whole else "")
             words = [each.replace(str(whole or root), f"{place}/work") for each in words[2:]]

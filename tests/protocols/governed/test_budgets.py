@@ -43,9 +43,9 @@ def test_a_capped_role_is_parked_with_a_need_and_takes_its_turn_when_the_budget_
     step = begin("governed", "step", root, "--budget", "participant=0.2usd")
     wait_for(lambda: is_capped(root), "the role to be held")
     (snapshot,) = Fleet([root], discover=False).read()
-    (need,) = [each for each in snapshot.needs if each.action == "raise_budget"]
-    assert need.participant == "pm"
-    assert "the budget for this participant is used up: $0.25 of $0.20" in need.text
+    (need,) = [each for each in snapshot.needs if each.remedy == "raise_budget"]
+    assert need.about.participant == "pm"
+    assert "the budget for this participant is used up: $0.25 of $0.20" in need.sentence
     assert "B2" not in {each.code for each in snapshot.causes}  # nobody died
     assert "pm continues" in raised(root, "participant=9usd")
     said, _ = step.communicate(timeout=120)

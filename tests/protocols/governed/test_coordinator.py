@@ -85,12 +85,12 @@ def test_an_initiative_that_has_not_begun_asks_for_its_start(tmp_path: Path) -> 
     multi.repository(tmp_path / "auth")
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
     [need] = seen(tmp_path, NOW).needs
-    assert (need.text, need.action) == ("The initiative has not started", "start_initiative")
+    assert (need.sentence, need.remedy) == ("The initiative has not started", "start_initiative")
     (action,) = open_folder(tmp_path).actions(NOW)
-    assert action.name == need.action
+    assert action.name == need.remedy
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",), barriers=3))
     broken = open_folder(tmp_path)
-    assert "start_initiative" not in [need.action for need in broken.refresh(NOW).needs]
+    assert "start_initiative" not in [need.remedy for need in broken.refresh(NOW).needs]
     assert not broken.actions(NOW)
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
     acted("coordinator", "init", tmp_path, "--as", "Ann", "--yes")

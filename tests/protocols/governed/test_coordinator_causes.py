@@ -40,7 +40,7 @@ def test_a_barrier_that_the_coordinator_has_not_seen_reached(tmp_path: Path) -> 
     multi.all_ask(tmp_path)
     found = stuck(tmp_path)
     assert found["D10"].remedy == "coordinate"
-    assert "all workstreams reached plan-sync" in found["D10"].headline
+    assert "all workstreams reached plan-sync" in found["D10"].sentence
     step(tmp_path)
     assert "D10" not in stuck(tmp_path)
 
@@ -52,7 +52,7 @@ def test_a_gate_that_a_workstream_left_is_shut_until_the_coordinator_looks(tmp_p
     change(tmp_path, "web", status="active", blocked_on=None, pending_phase_transition=None)
     (cause,) = stuck(tmp_path).values()
     assert (cause.code, cause.remedy) == ("D10", "coordinate")
-    assert cause.headline == "The coordinator has not noticed that web left plan-sync"
+    assert cause.sentence == "The coordinator has not noticed that web left plan-sync"
     assert names(tmp_path) == {"coordinate"}
     assert open_folder(tmp_path).cards(LATER) == ()
     step(tmp_path)
@@ -78,11 +78,11 @@ def test_a_barrier_that_a_workstream_can_never_reach(tmp_path: Path) -> None:
     routing = {"planning": config["routing"]["planning"]}
     making.write(place, config | {"routing": routing})
     found = stuck(tmp_path)
-    assert "web can never reach barrier ship-sync" in found["D8"].headline
+    assert "web can never reach barrier ship-sync" in found["D8"].sentence
     making.write(place, config)
     assert "D8" not in stuck(tmp_path)
     change(tmp_path, "web", status="failed")
-    assert "failed before barrier" in stuck(tmp_path)["D8"].headline
+    assert "failed before barrier" in stuck(tmp_path)["D8"].sentence
 
 
 def test_a_workstream_that_cannot_be_read(tmp_path: Path) -> None:
@@ -90,12 +90,12 @@ def test_a_workstream_that_cannot_be_read(tmp_path: Path) -> None:
     place = tmp_path / "web/.agentxchain/state.json"
     good = place.read_bytes()
     place.write_bytes(b'{"status"')
-    assert stuck(tmp_path)["A3"].participant == "web"
+    assert stuck(tmp_path)["A3"].about.participant == "web"
     assert stuck(tmp_path)["A3"].remedy == "mend_workstream" in names(tmp_path)
     place.write_bytes(good)
     assert "A3" not in stuck(tmp_path)
     change(tmp_path, "web", run_id="run_other")
-    assert "web runs run_other" in stuck(tmp_path)["A4"].headline
+    assert "web runs run_other" in stuck(tmp_path)["A4"].sentence
     place.write_bytes(good)
     assert "A4" not in stuck(tmp_path)
 

@@ -37,7 +37,7 @@ def test_without_that_program_nothing_is_offered(tmp_path: Path) -> None:
     root = waiting(tmp_path / "house")
     assert initiative_actions(str(root)) == []
     (need,) = seen(root).needs
-    assert need.code == "GATE" and need.action is None
+    assert need.code == "GATE" and need.remedy == ""
     refused("coordinator", "step", root)
 
 
@@ -46,7 +46,7 @@ def test_the_gate_is_opened_by_it(tmp_path: Path, stand_in: Path) -> None:
     before = {p: p.read_bytes() for p in root.rglob("*") if p.is_file()}
     collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
-    assert [need.action for need in snapshot.needs] == ["approve_barrier"]
+    assert [need.remedy for need in snapshot.needs] == ["approve_barrier"]
     cause = next(c for c in collaboration.causes(DiagnosisContext(snapshot, NOW)) if c.code == "D9")
     assert cause.remedy == "approve_barrier"
     actions = {action.name: action for action in initiative_actions(str(root))}

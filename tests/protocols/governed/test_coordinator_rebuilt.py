@@ -112,8 +112,8 @@ def test_the_cure_is_offered_by_why_and_by_refusals_and_is_done_once(
     cause = next(c for c in opened.causes(DiagnosisContext(snapshot, Clock(NOW))) if c.code == "A1")
     assert cause.remedy == "mend_state" in {each.name for each in initiative_actions(tmp_path)}
     (obstacle,) = snapshot.obstacles  # and no crossing that only the lost state could deny
-    assert obstacle.key == cause.key and "mend-state" in obstacle.cure
-    assert "mend_state" in obstacle.allowed
+    assert obstacle.key == cause.key and "mend-state" in obstacle.instruction
+    assert "mend_state" in obstacle.refuses
     assert coordinator(["step", str(tmp_path)]) == 2
     refused = capsys.readouterr().err
     assert "acp governed coordinator mend-state" in refused

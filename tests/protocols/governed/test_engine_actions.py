@@ -84,12 +84,12 @@ def test_the_evidence_stands_beside_the_gate(root: Path) -> None:
 
 def test_a_staged_result_needs_no_verdict_while_none_can_be_given(root: Path) -> None:
     stepped(root)
-    assert [need.action for need in seen(root).needs] == ["accept_turn"]
+    assert [need.remedy for need in seen(root).needs] == ["accept_turn"]
     do(root, "escalate", by="olga", reason="Legal review")
     assert "accept_turn" not in actions(root)
-    assert "accept_turn" not in {need.action for need in seen(root).needs}
+    assert "accept_turn" not in {need.remedy for need in seen(root).needs}
     do(root, "unblock", by="olga", comment="Fine.")
-    assert [need.action for need in seen(root).needs] == ["accept_turn"]
+    assert [need.remedy for need in seen(root).needs] == ["accept_turn"]
 
 
 @pytest.mark.slow
@@ -111,10 +111,10 @@ def test_what_a_red_line_offers_for_an_interrupted_write_works(root: Path, chang
         other.write_text("of somebody else", encoding="utf-8")
     need = seen(root).needs[0]
     cure = "take_files" if changed == "both" else "recover"
-    assert need.action == cure and list(actions(root)) == [cure]
+    assert need.remedy == cure and list(actions(root)) == [cure]
     assert do(root, cure).state is OutcomeState.DONE
     assert interrupted(root) is None
-    assert "interrupted write" not in str([each.text for each in seen(root).needs])
+    assert "interrupted write" not in str([each.sentence for each in seen(root).needs])
 
 
 STAND_IN = """#!{python}

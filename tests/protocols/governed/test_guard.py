@@ -65,8 +65,8 @@ def offered(root: Path) -> set[str]:
 
 def cured(root: Path, cause: model.Matter) -> None:
     """The command that a cause names, run as it is printed."""
-    words = shlex.split(cause.advice)
-    assert words[:2] == ["acp", "governed"], cause.advice
+    words = shlex.split(cause.instruction)
+    assert words[:2] == ["acp", "governed"], cause.instruction
     own = BY if "mend-workstream" in words else ()
     done = acp(*words[2:], *own)
     assert done.code == 0, done
@@ -199,7 +199,7 @@ def test_a_log_with_a_broken_line_is_named_by_why_and_by_every_refusal(tmp_path:
         ):
             act()
     snapshot, (cause, *_) = looked_at(root)
-    assert cause.line == 2 and snapshot.verdict == model.Verdict.INVALID
+    assert cause.about.line == 2 and snapshot.verdict == model.Verdict.INVALID
     assert offered(root) <= {"stop_turn", "recover", "trust"}
 
 
@@ -299,7 +299,7 @@ def test_a_turn_for_an_unknown_runtime_is_not_assigned(tmp_path: Path, kind: str
     assert done.code == 2 and "of dev is" in done.err and "manual, local_cli, api_proxy" in done.err
     assert (root / STATE).read_bytes() == before and state(root)["active_turns"] == {}
     _, causes = looked_at(root)
-    assert "the runtime “manual-dev” of dev is" in " ".join(each.headline for each in causes)
+    assert "the runtime “manual-dev” of dev is" in " ".join(each.sentence for each in causes)
     assert "step" not in offered(root) and "escalate" in offered(root)
     assert dispatch(root, "qa").role == "qa"  # whose runtime is known
 
@@ -325,10 +325,10 @@ def test_a_repository_of_another_account_is_not_taken_for_none(
     with pytest.raises(Refused, match=refusal):
         dispatch(root)
     _, causes = looked_at(root)
-    cause = next(each for each in causes if "git refuses" in each.headline)
-    assert cause.advice == refusal
+    cause = next(each for each in causes if "git refuses" in each.sentence)
+    assert cause.instruction == refusal
     assert not offered(root) & {"step", "accept_turn"} and "escalate" in offered(root)
-    subprocess.run(shlex.split(cause.advice), check=True)
+    subprocess.run(shlex.split(cause.instruction), check=True)
     with pytest.raises(Refused, match=r"Undeclared file changes detected .*src/undeclared\.py"):
         accept(root)
 
@@ -341,9 +341,9 @@ def test_an_empty_folder_named_git_is_no_repository(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     dispatch(root)
     _, causes = looked_at(root)
-    assert not [each for each in causes if "git refuses" in each.headline]
+    assert not [each for each in causes if "git refuses" in each.sentence]
     (tmp_path / ".git/config").touch()  # something is left of what may have been one
-    assert [each for each in looked_at(root)[1] if "git refuses" in each.headline]
+    assert [each for each in looked_at(root)[1] if "git refuses" in each.sentence]
 
 
 def test_a_broken_repository_is_not_taken_for_none(tmp_path: Path) -> None:
@@ -442,13 +442,13 @@ def test_a_migrated_run_gets_its_id_with_its_first_step(tmp_path: Path) -> None:
     root = migrated(tmp_path)
     _, causes = looked_at(root)
     cause = next(each for each in causes if each.code == "A2" and each.remedy)
-    assert (cause.headline, cause.remedy) == (
+    assert (cause.sentence, cause.remedy) == (
         "The run is paused, but no gate is pending",
         "unblock",
     )
     assert acp("unblock", str(root), *BY).code == 0
     (cause,) = (each for each in looked_at(root)[1] if each.code == "A2")
-    assert (cause.headline, cause.remedy) == ("The run has started but has no id", "step")
+    assert (cause.sentence, cause.remedy) == ("The run has started but has no id", "step")
     turn = dispatch(root).turn_id
     now = state(root)
     assert now["run_id"].startswith("run_") and now["active_turns"][turn]["run_id"] == now["run_id"]
@@ -485,7 +485,7 @@ def test_no_agent_runs_in_a_phase_or_status_that_there_is_not(
         with pytest.raises(Refused, match=f"state.json names .*{said}"):
             act()
     snapshot, causes = looked_at(root)
-    assert said in causes[0].headline and snapshot.verdict == model.Verdict.INVALID
+    assert said in causes[0].sentence and snapshot.verdict == model.Verdict.INVALID
 
 
 def test_a_state_that_is_active_and_blocked_at_once_can_go_on(tmp_path: Path) -> None:

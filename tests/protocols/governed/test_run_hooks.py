@@ -253,7 +253,7 @@ def test_a_run_of_the_other_program_is_not_carried_past_its_hooks(tmp_path: Path
     assert state(root)["active_turns"]
     snapshot = seen(root)
     (obstacle,) = snapshot.obstacles
-    assert obstacle.cure == f"acp governed trust {root}" and obstacle.remedy == "trust"
+    assert obstacle.instruction == f"acp governed trust {root}" and obstacle.remedy == "trust"
     acted("trust", root, *YES)
     assert seen(root).obstacles == ()
     assert acting(root, "before_acceptance") == 2

@@ -136,7 +136,7 @@ def test_a_line_that_an_agent_adds_to_the_ledger_is_found(tmp_path: Path) -> Non
     collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
     cause = next(c for c in collaboration.causes(DiagnosisContext(snapshot, NOW)) if c.code == "A8")
-    assert cause.remedy == "take_files" and LEDGER in cause.headline
+    assert cause.remedy == "take_files" and LEDGER in cause.sentence
     action = next(a for a in run_actions(str(root)) if a.name == "take_files")
     given = action.inputs()
     assert LEDGER in action.preview(given).changes[0].path

@@ -92,7 +92,7 @@ def test_whatever_a_note_holds_is_said_safely(tmp_path: Path, text: str, says: s
     left(tmp_path)
     (tmp_path / NOTE).write_text(text)
     [cause] = causes(tmp_path)
-    assert says in cause.headline and "\x1b" not in cause.headline + "".join(cause.evidence)
+    assert says in cause.sentence and "\x1b" not in cause.sentence + "".join(cause.evidence)
     assert set_aside(tmp_path, NOW)
 
 

@@ -51,7 +51,7 @@ def test_a_result_that_nothing_corrects_is_to_be_rejected_and_the_reason_is_name
     acted("step", root)
     refused("accept-turn", root)
     cause = read(root)[1]["TURN_FAILED"]
-    assert "must raise at least one objection" in cause.headline
+    assert "must raise at least one objection" in cause.sentence
     assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
     result = json.loads(staged(root).read_text("utf-8"))
     result["objections"] = [making.result()["objections"][0]]
@@ -74,15 +74,15 @@ def test_a_correction_that_is_not_enough_is_not_the_way_out(tmp_path: Path) -> N
     snapshot, causes = read(root)
     cause = causes["TURN_FAILED"]
     assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
-    assert "not enough" in cause.advice
+    assert "not enough" in cause.instruction
     of_state["active_turns"][making.TURN]["status"] = "dispatched"
     making.write(root / ".agentxchain/state.json", of_state)
     snapshot, _ = read(root)
-    assert [need.action for need in snapshot.needs] == ["reject_turn"]
+    assert [need.remedy for need in snapshot.needs] == ["reject_turn"]
     asks = {"status": "needs_human", "needs_human_reason": "Which bulb?"}
     making.write(staged(root), nothing | asks)
     snapshot, _ = read(root)
-    assert [need.action for need in snapshot.needs] == ["correct_result"]
+    assert [need.remedy for need in snapshot.needs] == ["correct_result"]
 
 
 def test_what_a_reviewer_changed_is_no_matter_of_correction(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_what_a_reviewer_changed_is_no_matter_of_correction(tmp_path: Path) -> N
     (root / "lamp.py").write_text("LIGHT = 1\n")
     refused("accept-turn", root)
     cause = read(root)[1]["TURN_FAILED"]
-    assert "review_only role modified product files" in cause.headline
+    assert "review_only role modified product files" in cause.sentence
     assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
 
 
@@ -142,7 +142,7 @@ def test_a_gate_that_a_hook_vetoed_is_not_advised_to_be_approved(tmp_path: Path)
     snapshot, causes = read(root)
     cause = causes["HOOK_VETO"]
     assert (
-        cause.headline == "The hook compliance vetoed the gate planning_done: No licence is named"
+        cause.sentence == "The hook compliance vetoed the gate planning_done: No licence is named"
     )
     assert (cause.remedy, cause.others) == ("reject_gate", ("approve_gate",))
     assert [need.key for need in snapshot.needs if need.code == "GATE"] == list(cause.explains)
@@ -162,7 +162,7 @@ def test_a_result_that_a_hook_vetoed_is_not_advised_to_be_accepted(tmp_path: Pat
     veto(root, hook_phase="before_acceptance")
     snapshot, causes = read(root)
     cause = causes["HOOK_VETO"]
-    assert cause.headline == "The hook compliance vetoed the result of pm: No licence is named"
+    assert cause.sentence == "The hook compliance vetoed the result of pm: No licence is named"
     assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
     assert [need.key for need in snapshot.needs if need.code == "STAGED"] == list(cause.explains)
     veto(root, hook_phase="before_acceptance", verdict="allow", orchestrator_action="continued")
@@ -178,10 +178,10 @@ def test_an_attempt_that_prints_nothing_is_not_blamed_for_what_the_former_printe
     command = f"pm={sys.executable} {script}"
     acted("init", root, "--agent", command)
     assert governed(["step", str(root)]) == 1
-    assert "no such model" in read(root)[1]["TURN_GHOST"].headline
+    assert "no such model" in read(root)[1]["TURN_GHOST"].sentence
     script.write_text("import sys; sys.exit(4)")
     assert governed(["step", str(root)]) == 1
-    headline = read(root)[1]["TURN_GHOST"].headline
+    headline = read(root)[1]["TURN_GHOST"].sentence
     assert "exit code 4" in headline and "no such model" not in headline, headline
 
 
@@ -196,7 +196,7 @@ def test_a_resync_over_a_damaged_workstream_does_not_deny_a_crossing(tmp_path: P
     assert done.failed and done.failed[0].startswith("web: its state cannot be read")
     assert any("plan-sync was already crossed" in each for each in done.messages)
     said = " ".join((*done.messages, *done.failed, *read(tmp_path)[0].headline.split()))
-    said += " ".join(cause.headline for cause in read(tmp_path)[1].values())
+    said += " ".join(cause.sentence for cause in read(tmp_path)[1].values())
     said += " ".join(event.summary for event in read(tmp_path)[0].events)
     assert "is still not crossed" not in said and "no workstream crossed" not in said
     assert "no workstream crossed" not in said
@@ -231,6 +231,6 @@ def test_a_question_is_said_once_and_shown_whole(tmp_path: Path, more: str) -> N
     question = f"Which bulb? {more}".strip()
     hand_in(root, status="needs_human", needs_human_reason=question)
     cause = read(root)[1]["RUN_BLOCKED"]
-    assert cause.headline.count("Which bulb?") == 1
+    assert cause.sentence.count("Which bulb?") == 1
     assert cause.evidence == ((question,) if more else ())
-    assert "unblock --comment" in cause.advice
+    assert "unblock --comment" in cause.instruction

@@ -87,7 +87,11 @@ def test_only_what_mends_it_is_offered_and_the_cause_says_the_same() -> None:
         actions.action(torn, torn.read, "append")
     assert actions.action(torn, torn.read, "repair") is not None
     (cause,) = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
-    assert (cause.headline, cause.advice, cause.remedy) == (TORN.sentence, TORN.cure, "repair")
+    assert (cause.sentence, cause.instruction, cause.remedy) == (
+        TORN.sentence,
+        TORN.instruction,
+        "repair",
+    )
 
 
 def test_without_an_obstacle_everything_is_offered() -> None:
@@ -100,7 +104,7 @@ def test_without_an_obstacle_everything_is_offered() -> None:
 
 
 def test_a_cause_that_tells_more_of_an_obstacle_stands_in_its_place() -> None:
-    richer = replace(guard.cause(TORN), evidence=("line 7: {",))
+    richer = TORN._replace(evidence=("line 7: {",))
     torn = Log(TORN, causes=(richer,))
     assert diagnose(torn, replace(case(at=after(1)), snapshot=torn.read)) == (richer,)
 
@@ -114,7 +118,7 @@ def test_no_cause_sends_anybody_to_do_what_an_obstacle_refuses() -> None:
     torn = Log(TORN, causes=(stuck,))
     found = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
     (left,) = [each for each in found if each.code == "D1"]
-    assert (left.remedy, left.others) == (None, ("repair", "nudge"))
+    assert (left.remedy, left.others) == ("", ("repair", "nudge"))
 
 
 def test_a_folder_that_can_be_written_into_is_no_obstacle(tmp_path: Path) -> None:
@@ -157,8 +161,8 @@ def test_a_cause_names_no_act_that_an_obstacle_stands_in_the_way_of() -> None:
     torn = Log(TORN, causes=(blocked,))
     found = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
     told = next(each for each in found if each.code == "E9")
-    assert (told.remedy, told.others) == (None, ("repair",))
-    assert told.advice == "first acp repair .; then append"
+    assert (told.remedy, told.others) == ("", ("repair",))
+    assert told.instruction == "first acp repair .; then append"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another account looks")
@@ -174,7 +178,7 @@ def test_a_folder_that_this_account_may_not_write_to_says_what_is_lacking() -> N
                 os.setgid(54001)
                 os.setuid(54001)
                 found = guard.disk(Path(name))
-                code = 0 if found and "give this account write access" in found.cure else 3
+                code = 0 if found and "give this account write access" in found.instruction else 3
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

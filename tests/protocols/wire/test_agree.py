@@ -159,7 +159,7 @@ def agree(
         assert (code, why_code) == (2, 2)
         assert obstacle.sentence in checked
         assert obstacle.sentence in because
-        assert obstacle.cure in checked
+        assert obstacle.instruction in checked
         return
     assert code == {Verdict.INVALID: 2, Verdict.WARNINGS: 1, Verdict.VALID: 0}[snapshot.verdict]
     assert all(
@@ -169,7 +169,7 @@ def agree(
     )
     if why is not None:
         said = " ".join(because.split())
-        headlines = [" ".join(cause.headline.split()) for cause in causes if cause.wanted]
+        headlines = [" ".join(cause.sentence.split()) for cause in causes if cause.wanted]
         assert all(is_said(headline, said) for headline in headlines), (headlines, said)
 
 
@@ -199,10 +199,10 @@ def mended(name: str, snapshot: Snapshot) -> None:
     with pytest.raises(Refused) as refused, started(name):
         pass
     assert obstacle.sentence in str(refused.value)
-    command, _, then = obstacle.cure.partition("; ")
+    command, _, then = obstacle.instruction.partition("; ")
     if not then:  # in words: another program wrote it
         assert "another version" in obstacle.sentence
-        command = matters.broken(agent_directory.folder_of(name), "").cure.partition("; ")[0]
+        command = matters.broken(agent_directory.folder_of(name), "").instruction.partition("; ")[0]
     else:
         assert shlex.split(then.partition(" then creates")[0]) == ["acp", "agent", "--name", name]
     subprocess.run(["sh", "-c", command], check=True)
@@ -268,7 +268,7 @@ def refuses(here: AgentFolder, offered: dict[str, Action]) -> None:
 def cured(here: AgentFolder, cause: Matter, offered: dict[str, Action]) -> None:
     """What a cause names as its remedy, and each other way, is done and ends it."""
     if not cause.remedy:
-        assert cause.advice
+        assert cause.instruction
         return
     outcome = perform(offered[cause.remedy], **dict(cause.given))
     assert outcome.state is OutcomeState.DONE, (cause, outcome.sentence)

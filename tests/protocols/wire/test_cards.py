@@ -84,7 +84,7 @@ async def test_an_answer_of_ones_own_is_written_on_the_card(tmp_path: Path) -> N
             await open_card(pilot)
             shows(pilot, "“Drop the old one?␛[31m”", "1 Yes", "2 No", "3 Another answer")
             (need,) = pilot.app.fleet.snapshots[str(folder_of("A"))].needs
-            assert need.text == "B needs input: Drop the old one?␛[31m (Build the index)"
+            assert need.sentence == "B needs input: Drop the old one?␛[31m (Build the index)"
             await pilot.press("3")
             await stage.until(pilot, lambda: "Answer (required)" in seen(pilot))
             await pilot.press(*"Next week", "ctrl+s")
@@ -100,7 +100,7 @@ async def test_what_was_asked_of_a_stopped_agent_stays_and_no_key_offers_to_answ
         await stage.until(pilot, lambda: "Drop the old one?" in " ".join(seen(pilot).split()))
         snapshot = pilot.app.fleet.snapshots[str(folder_of("A"))]
         (need,) = (each for each in snapshot.needs if each.code == "input_required")
-        assert need.action is None
+        assert need.remedy == ""
         assert "f: answer" not in seen(pilot).lower()
         (panel,) = (each for each in snapshot.panels if each.id == "tasks")
         assert [row.target.action for row in panel.rows] == [None]

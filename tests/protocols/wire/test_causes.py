@@ -53,7 +53,7 @@ def why(agent: Collaboration, after: float = 0.0) -> dict[str, Matter]:
     found = {cause.code: cause for cause in agent.causes(DiagnosisContext(snapshot, Clock(now)))}
     actions = {action.name: action for action in agent.actions(now)}
     for cause in found.values():
-        assert cause.headline
+        assert cause.sentence
         assert cause.evidence
         assert all(cause.evidence)
         for name in filter(None, (cause.remedy, *cause.others)):
@@ -150,7 +150,7 @@ def test_a_peer_that_is_connected_and_acknowledges_nothing(a: Process, seen: Col
         assert why(seen, matters.UNREAD - 10) == {}
         (cause,) = why(seen, 2 * MINUTE).values()
         assert cause.code == "wire-queue"
-        assert cause.headline == "Slow is connected but acknowledges nothing: 3 messages wait"
+        assert cause.sentence == "Slow is connected but acknowledges nothing: 3 messages wait"
         assert cause.wanted
         assert not cause.certain
         assert (cause.remedy, cause.given) == ("forget", (("peer", "peer_001"),))
@@ -158,7 +158,7 @@ def test_a_peer_that_is_connected_and_acknowledges_nothing(a: Process, seen: Col
         until(lambda: shown(seen, lambda cells: cells[6].startswith("1")), "the queue")
         first = cause.since
         (cause,) = why(seen, 2 * MINUTE).values()
-        assert cause.headline.endswith("1 message waits")
+        assert cause.sentence.endswith("1 message waits")
         assert first and cause.since and cause.since >= first
         peer.acknowledge("m2")
         until(lambda: shown(seen, lambda cells: cells[6] == "-"), "the acknowledgement")
@@ -187,7 +187,7 @@ def test_a_peer_that_is_gone_with_nothing_waiting_is_told_and_wants_nobody(
         assert why(seen, 4 * MINUTE) == {}
         (cause,) = why(seen, 6 * MINUTE).values()
         assert (cause.code, cause.wanted) == ("wire-peer-gone", False)
-        assert cause.headline == "B is away"
+        assert cause.sentence == "B is away"
         assert "the connection ended" in cause.evidence[0]
         assert why(seen, 2 * DAY) == {}  # it has simply left
 
@@ -201,7 +201,7 @@ def test_a_peer_whose_name_is_blank_is_named_by_what_can_be_seen(
         gone(a, b)
         until(lambda: shown(seen, lambda cells: cells[1:3] == ("␣␣", "away")), "its end")
         (cause,) = why(seen, 6 * MINUTE).values()
-        assert cause.headline == "␣␣ is away"
+        assert cause.sentence == "␣␣ is away"
         assert "␣␣" in {each.id for each in seen.refresh(datetime.now(UTC)).participants}
 
 
@@ -217,7 +217,7 @@ def test_a_peer_that_is_gone_in_the_middle_of_its_work(a: Process, seen: Collabo
         found = why(seen, HOUR)
         assert found.keys() == {"wire-peer-gone"}  # once, not as a task without progress as well
         cause = found["wire-peer-gone"]
-        assert (cause.wanted, cause.headline) == (True, "B is away with 1 open task")
+        assert (cause.wanted, cause.sentence) == (True, "B is away with 1 open task")
         assert f"open: {task}, submitted: Boil it" in cause.evidence
         assert (cause.remedy, cause.given) == ("cancel", (("task", task),))
         mend(seen, cause)
@@ -233,12 +233,12 @@ def test_a_peer_that_is_gone_with_messages_waiting(a: Process, seen: Collaborati
         until(lambda: shown(seen, lambda cells: cells[6].startswith("1")), "the queue")
         assert why(seen, 4 * MINUTE) == {}
         (cause,) = why(seen, 6 * MINUTE).values()
-        assert (cause.code, cause.headline) == (
+        assert (cause.code, cause.sentence) == (
             "wire-peer-away",
             "1 message waits for B, which is away",
         )
         assert (cause.remedy, cause.given) == ("forget", (("peer", id),))
-        assert "restart that agent" in cause.advice
+        assert "restart that agent" in cause.instruction
         b.start()
         until(lambda: shown(seen, lambda cells: cells[2] == "connected"), "its return")
         until(lambda: shown(seen, lambda cells: cells[6] == "-"), "the message's arrival")
@@ -263,9 +263,13 @@ def test_a_task_without_progress(a: Process, seen: Collaboration) -> None:
         until(lambda: state() == "working", "the news")
         assert why(seen, matters.STILL - MINUTE) == {}
         (cause,) = why(seen, HOUR).values()
-        assert (cause.code, cause.participant, cause.certain) == ("wire-task-still", "B", False)
-        assert cause.headline == f"B has not reported on {task} (working)"
-        assert cause.advice == "ask B, or cancel it"
+        assert (cause.code, cause.about.participant, cause.certain) == (
+            "wire-task-still",
+            "B",
+            False,
+        )
+        assert cause.sentence == f"B has not reported on {task} (working)"
+        assert cause.instruction == "ask B, or cancel it"
         mend(seen, cause)
         until(lambda: state() == "canceled", "its end")
         until(lambda: why(seen, HOUR) == {}, "the word of it that goes to B")
@@ -306,7 +310,7 @@ def test_an_agent_that_does_not_answer(a: Process) -> None:
         until(lambda: seen.refresh(datetime.now(UTC)).phase == "unreachable", "its end")
         assert why(seen, matters.UNREACHED - 10) == {}
         said = f"cannot reach {where}"
-        until(lambda: why(seen, HOUR)["wire-unreachable"].headline == said, "another try")
+        until(lambda: why(seen, HOUR)["wire-unreachable"].sentence == said, "another try")
         (cause,) = why(seen, HOUR).values()
         assert cause.evidence[1].startswith("last contact ")
         first = cause.since
@@ -323,7 +327,7 @@ def test_an_address_at_which_nobody_ever_answered() -> None:
     seen = collaboration.RemoteAgent("http://127.0.0.1:9")
     try:
         (cause,) = why(seen, HOUR).values()
-        assert cause.headline == "cannot reach 127.0.0.1:9"
+        assert cause.sentence == "cannot reach 127.0.0.1:9"
         assert "the agent has never answered" in cause.evidence
     finally:
         seen.close()
@@ -335,8 +339,8 @@ def test_an_agent_that_is_stopped_while_something_waits_for_it(a: Process) -> No
     assert why(seen) == {}
     a.kill()
     (cause,) = why(seen).values()
-    assert cause.headline == "1 open task waits until the agent runs again"
-    assert "acp agent --name A" in cause.advice
+    assert cause.sentence == "1 open task waits until the agent runs again"
+    assert "acp agent --name A" in cause.instruction
     assert cause.evidence == (f"open: {task}, submitted: Boil it",)
     a.start()
     post(a, f"/tasks/{task}:cancel")
@@ -346,7 +350,7 @@ def test_an_agent_that_is_stopped_while_something_waits_for_it(a: Process) -> No
     post(a, "/tasks", text="Boil another")
     a.kill()
     (later,) = why(seen).values()
-    assert later.headline == cause.headline
+    assert later.sentence == cause.sentence
     assert later.key != cause.key  # who acknowledged the first has not seen this one
     seen.close()
 
@@ -360,10 +364,10 @@ def test_a_signature_that_is_wrong_and_one_that_is_none() -> None:
         post(a, "/message:send", **message, sig="00", ts="2001-01-01T00:00:00Z")
         (cause,) = why(seen).values()
         assert (cause.code, cause.certain) == ("wire-signature", True)
-        assert cause.headline == "a message claiming to be from Eve has a wrong signature"
+        assert cause.sentence == "a message claiming to be from Eve has a wrong signature"
         assert cause.evidence[1:] == ("text: pay me", "1 of the latest 2 messages that arrived")
         assert cause.since and datetime.now(UTC) - cause.since < timedelta(minutes=5)
-        (event,) = (e for e in seen.refresh(datetime.now(UTC)).events if e.id == cause.event)
+        (event,) = (e for e in seen.refresh(datetime.now(UTC)).events if e.id == cause.about.event)
         assert event.problem == "the shared secret's signature is wrong"
         seen.close()
 

@@ -80,7 +80,7 @@ def test_agents_are_found_and_what_they_do_is_seen(two: tuple[Process, Process])
     asked = until(lambda: look(here) if look(here).needs else None, "the question")
     assert asked.needs[0].given == (("task", task),)
     assert "B needs input" in asked.headline
-    assert asked.needs[0].text.endswith(": Boil ␛[31m[b]it[/b]")
+    assert asked.needs[0].sentence.endswith(": Boil ␛[31m[b]it[/b]")
     assert not look(there).needs
     assert do(here, "answer", task=task, text="ten minutes").state is OutcomeState.DONE
     post(b, f"/tasks/{task}:update", {"status": "completed", "artifact": "boiled"})

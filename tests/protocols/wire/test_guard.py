@@ -55,11 +55,11 @@ def test_a_broken_store_is_not_used_and_the_cure_works(spoil: object) -> None:
     seen = here.refresh(datetime.now(UTC))
     (cause,) = engine.diagnose(here, DiagnosisContext(seen, Clock(seen.as_of)))
     here.close()
-    assert cause.headline in refused
-    assert cause.advice in refused
-    assert cause.headline in acp("why", str(folder_of("My A")))[1]
-    subprocess.run(["sh", "-c", cause.advice.partition(";")[0]], check=True)
-    started = shlex.split(cause.advice.partition(";")[2].partition(" then creates")[0])
+    assert cause.sentence in refused
+    assert cause.instruction in refused
+    assert cause.sentence in acp("why", str(folder_of("My A")))[1]
+    subprocess.run(["sh", "-c", cause.instruction.partition(";")[0]], check=True)
+    started = shlex.split(cause.instruction.partition(";")[2].partition(" then creates")[0])
     assert started == ["acp", "agent", "--name", "My A"]
     with Process("My A", *OPTIONS):
         assert acp("wire", "peers", "My A")[0] == 0
@@ -101,7 +101,7 @@ def test_a_disk_that_is_full_is_said_wherever_somebody_asks(
         assert [each.code for each in seen.obstacles] == ["E20"]
         assert all(each.personal for each in actions(here, seen))
         (cause,) = engine.diagnose(here, DiagnosisContext(seen, Clock(seen.as_of)))
-        assert "no space left" in cause.headline
+        assert "no space left" in cause.sentence
         monkeypatch.undo()
         after = here.refresh(datetime.now(UTC))
         assert not after.obstacles

@@ -78,7 +78,7 @@ def test_what_waits_moves_to_the_peer_that_it_is_now(
             later = DiagnosisContext(snapshot, Clock(snapshot.as_of + timedelta(hours=1)))
             (cause,) = (each for each in here.causes(later) if each.code == "wire-peer-away")
             assert (cause.remedy, dict(cause.given)) == ("move", {"peer": old, "to": new})
-            assert f"move it to Elder ({new}), if that is the same agent" in cause.advice
+            assert f"move it to Elder ({new}), if that is the same agent" in cause.instruction
             if by_command:
                 assert COMMANDS.main(("move", "A", old, new, "--dry-run")) == 0
                 assert "acp cannot verify that" in capsys.readouterr().out

@@ -87,7 +87,7 @@ def test_all_that_an_agent_does_is_seen_and_steered_from_elsewhere(
 
         post(b, f"/tasks/{task}:update", {"status": "input_required"})
         asked = until(lambda: look(here) if look(here).needs else None, "the question")
-        assert (asked.needs[0].action, asked.needs[0].given) == ("answer", (("task", task),))
+        assert (asked.needs[0].remedy, asked.needs[0].given) == ("answer", (("task", task),))
         assert not look(there).needs
         assert do(here, "answer", task=task, text="ten minutes").state is OutcomeState.DONE
         post(b, f"/tasks/{task}:update", {"status": "completed", "artifact": "boiled"})

@@ -85,7 +85,7 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
             await shows(pilot, "B needs input")
 
             def needs() -> str:
-                return " ".join(need.text for need in app.fleet.snapshots[key].needs)
+                return " ".join(need.sentence for need in app.fleet.snapshots[key].needs)
 
             await until(pilot, lambda: "How long? (Boil" in needs())
             await open_card(pilot)

@@ -38,8 +38,8 @@ def test_a_capped_task_is_parked_with_a_need_and_done_when_the_budget_is_raised(
     (held,) = capped(root)
     assert begun(tmp_path / "beside") == [each for each in ("ann", "ben") if each != held]
     (snapshot,) = Fleet([root], discover=False).read()
-    need = next(each for each in snapshot.needs if each.action == "raise_budget")
-    assert need.participant == held and "is used up: $0.25 of $0.20" in need.text
+    need = next(each for each in snapshot.needs if each.remedy == "raise_budget")
+    assert need.about.participant == held and "is used up: $0.25 of $0.20" in need.sentence
     words = ["act", str(root), "raise_budget", "--budget", f"{scope}=9usd", "--yes"]
     assert acp_main(words, lambda paths, settings: 99) == 0
     assert f"{held} continues" in capsys.readouterr().out

@@ -155,7 +155,7 @@ def test_a_cause_is_found_where_it_is(
     fires(run(tmp_path / "here"))
     (found,) = [each for each in causes(tmp_path / "here") if each.code == code]
     assert found.remedy == remedy
-    assert found.evidence and found.advice
+    assert found.evidence and found.instruction
     not_here(run(tmp_path / "elsewhere"))
     assert code not in codes(tmp_path / "elsewhere")
 
@@ -238,7 +238,7 @@ def test_what_settles_one_cause_is_not_blamed_for_another(tmp_path: Path) -> Non
     agent(root, "ben", "failure")
     opened = open_workspaces(str(root))
     seen = replace(opened.refresh(utc_now()), causes=tuple(causes(root, at=utc_now())))
-    assert [cause.participant for cause in seen.causes] == ["ann", "ben"]
+    assert [cause.about.participant for cause in seen.causes] == ["ann", "ben"]
     triage = next(each for each in offered(opened, seen) if each.name == "triage")
     done = triage.perform(triage.inputs(agent="ann", decision="accept", reason="enough"))
     assert done.sentence == "Decide on ann (attempt 1): accept. Fixed."

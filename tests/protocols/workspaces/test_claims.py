@@ -55,7 +55,7 @@ def test_that_another_account_has_agents_at_work_is_in_the_way_of_dispatching_on
     wait_for(lambda: open_workspaces(str(root)).refresh(utc_now()).obstacles, "it to be seen")
     (obstacle,) = open_workspaces(str(root)).refresh(utc_now()).obstacles
     assert obstacle.sentence.startswith(f"{claims.account(os.getuid())} plays ann (pid ")
-    assert EVERY_ACT - obstacle.allowed == {DISPATCH_ACT} and not obstacle.wanted
+    assert EVERY_ACT - obstacle.refuses == {DISPATCH_ACT} and not obstacle.wanted
     assert acp_main(["why", str(root)], lambda paths, settings: 99) in (0, 1)
     said = " ".join(capsys.readouterr().out.split())
     assert "plays ann (pid " in said and "take over after it has ended" in said, said

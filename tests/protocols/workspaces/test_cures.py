@@ -299,9 +299,9 @@ def check(root: Path) -> None:
 
 def cures(root: Path, snapshot: Snapshot, cause: Matter) -> None:
     """The command is done, and the cause is another one or none then."""
-    assert cause.remedy is not None
+    assert cause.remedy
     command = act_command(snapshot, cause.remedy, cause.given)
-    if "--keep" in cause.advice:  # a fact: the advice says what is to be chosen
+    if "--keep" in cause.instruction:  # a fact: the advice says what is to be chosen
         command += " --keep ann --because sourced"
     assert carry_out(root, command) == [], (cause.code, command)
 

@@ -100,7 +100,7 @@ async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> N
         done = {**through, "ben": "partial (accept)", "cat": "success", "dan": "missing (gap)"}
         await until(pilot, lambda: states(root) == done)
         assert sorted(begun(own)) == ["ann", "ben", "cat", "cat", "dan", "eve"]
-        assert [need.action for need in now(root).needs] == ["compare"]
+        assert [need.remedy for need in now(root).needs] == ["compare"]
 
         await do(pilot, "compare")
         for hint in told("conflicts", root)["conflicts"]:

@@ -109,13 +109,13 @@ def test_every_write_is_refused_and_everybody_says_the_same(
     for words in WRITES:
         ended = acp(words[0], root, *words[1:])
         assert ended.code == 2, words
-        assert ended.text == f"error: {obstacle.sentence}: {obstacle.cure}\n", words
+        assert ended.text == f"error: {obstacle.sentence}: {obstacle.instruction}\n", words
         assert acp(words[0], root, *words[1:], "--dry-run").code == 2, words
     assert contents(root) == before
     found: Matter = causes(root, at=utc_now())[0]
-    assert (found.headline, found.advice, found.remedy) == (
+    assert (found.sentence, found.instruction, found.remedy) == (
         obstacle.sentence,
-        obstacle.cure,
+        obstacle.instruction,
         "repair",
     )
     opened = open_workspaces(str(root))
@@ -139,7 +139,7 @@ def test_the_cure_that_is_printed_mends_it(tmp_path: Path, damage: Callable[[Pat
     root = through(tmp_path)
     damage(root)
     (obstacle,) = seen(root).obstacles
-    words = shlex.split(obstacle.cure)
+    words = shlex.split(obstacle.instruction)
     assert words[:2] == ["acp", "workspaces"]
     assert acp(*words[2:], "--dry-run").code == 0
     assert seen(root).obstacles == (obstacle,)
@@ -178,7 +178,7 @@ def test_a_lost_manifest_is_missed_although_another_writing_was_interrupted(tmp_
     for words in WRITES:
         refused = acp(words[0], root, *words[1:])
         assert refused.code == 2 and f"{MANIFEST} is missing" in refused.text, words
-    assert f"{MANIFEST} is missing" in causes(root, at=utc_now())[0].headline
+    assert f"{MANIFEST} is missing" in causes(root, at=utc_now())[0].sentence
     assert acp("repair", root).code == 0
     assert entries(root)["ann"] and not now(root).obstacles
 
@@ -262,7 +262,7 @@ def test_a_writing_that_was_interrupted_is_told_of_and_finished_by_the_next(
     assert what in acp("status", root).text
     assert any(each.code == "B38" for each in now(root).findings)
     found = causes(root, at=utc_now())[0]
-    assert (found.code, found.headline, found.remedy) == ("A6", what, "repair")
+    assert (found.code, found.sentence, found.remedy) == ("A6", what, "repair")
     copy = tmp_path / "copy"
     shutil.copytree(root, copy)
     old(copy / COORD / JOURNAL)
@@ -305,7 +305,7 @@ def test_a_disk_that_cannot_be_written_is_named_by_all(tmp_path: Path, disk: Pat
     assert "goes on" not in refused.text
     (obstacle,) = opened.refresh(utc_now()).obstacles
     assert "read-only" in obstacle.sentence
-    assert causes(root, at=utc_now())[0].headline == obstacle.sentence
+    assert causes(root, at=utc_now())[0].sentence == obstacle.sentence
     remount(disk, "rw")
     assert opened.refresh(utc_now()).obstacles == ()
     assert acp("dispatch", root, "--", *words).code == 0

@@ -140,9 +140,9 @@ def test_a_status_that_is_just_being_written_is_waited_for(
     write(tmp_path, "agent-workspaces/.coord/manifest.json", {"agents": [entry | times]})
     write(tmp_path, "agent-workspaces/ben/status.json", '{"agent": "ben", "sta', ago)
     found = read(tmp_path)
-    about = [each for each in found.needs if each.participant == "ben"]
+    about = [each for each in found.needs if each.about.participant == "ben"]
     assert [each.code for each in about] == (["undecided"] if wanted else [])
-    assert all("ended with a status file that cannot be read" in each.text for each in about)
+    assert all("ended with a status file that cannot be read" in each.sentence for each in about)
 
 
 @pytest.mark.parametrize("word", ["partial", "failure"])
@@ -153,12 +153,12 @@ def test_an_agent_that_is_undecided_and_contradicts_itself_is_one_need(
     agent(tmp_path, "ben", word)
     write(tmp_path, "agent-workspaces/.coord/returns/ben-return.json", returned("ben"))
     assert states(tmp_path)["ben"] == "inconsistent"
-    (need,) = [each for each in read(tmp_path).needs if each.participant == "ben"]
+    (need,) = [each for each in read(tmp_path).needs if each.about.participant == "ben"]
     assert need.code == "inconsistent"
     write(
         tmp_path,
         "agent-workspaces/.coord/triage.json",
         {"decisions": [{"agent": "ben", "decision": "accept", "reason": "x"}]},
     )
-    left = [each.code for each in read(tmp_path).needs if each.participant == "ben"]
+    left = [each.code for each in read(tmp_path).needs if each.about.participant == "ben"]
     assert left == (["undecided"] if word == "failure" else [])

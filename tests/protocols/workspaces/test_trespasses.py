@@ -35,8 +35,8 @@ def test_who_wrote_into_the_workspace_of_another_is_named_and_not_that_one(
     assert states(root) == {"ann": "overwritten", "ben": "success"}
     found = causes(root)[0]
     assert found.code == "E50"
-    assert found.headline == "ben wrote into the workspace of ann (output.md)"
-    assert (found.participant, found.certain) == ("ben", True)
+    assert found.sentence == "ben wrote into the workspace of ann (output.md)"
+    assert (found.about.participant, found.certain) == ("ben", True)
     assert found.evidence == (f"{BASE}/ann/output.md changed while ben worked",)
     assert (found.remedy, found.given) == ("rerun", (("agent", "ann"),))
     assert "contradicts itself" not in str(causes(root)) + str(read(root).needs)
@@ -47,7 +47,7 @@ def test_where_others_worked_too_all_are_named_and_nothing_is_certain(tmp_path: 
     write(root, f"{BASE}/ann/output.md", "# By ben\n", 3_300)
     outside(root, f"{BASE}/ann/output.md", others=("cat",))
     found = causes(root)[0]
-    assert found.headline.startswith("ben or cat wrote into the workspace of ann")
+    assert found.sentence.startswith("ben or cat wrote into the workspace of ann")
     assert not found.certain
 
 
@@ -56,7 +56,7 @@ def test_a_status_file_with_the_name_of_another_tells_who_wrote_it(tmp_path: Pat
     write(root, f"{BASE}/ann/status.json", status("ben", "failure"), 3_599)
     assert states(root)["ann"] == "overwritten"
     found = causes(root)[0]
-    assert found.headline == "ben wrote into the workspace of ann (status.json)"
+    assert found.sentence == "ben wrote into the workspace of ann (status.json)"
     assert found.evidence == (f"{BASE}/ann/status.json names ben",)
     assert not found.certain
 
@@ -72,8 +72,8 @@ def test_an_output_that_another_one_lists_as_its_own_is_that_ones_doing(tmp_path
     listed = status("ben", outputs=status("ann")["outputs"])
     write(root, f"{BASE}/ben/status.json", listed, 3_599)
     found = {each.code: each for each in causes(root)}
-    assert found["E50"].participant == "ben"
-    assert "E51" not in found or found["E51"].participant == "ben"
+    assert found["E50"].about.participant == "ben"
+    assert "E51" not in found or found["E51"].about.participant == "ben"
     assert states(root)["ann"] == "overwritten"
 
 
