@@ -149,9 +149,6 @@ def main() -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
 _BY = "by"
 
 
@@ -254,3 +251,7 @@ def _decoded(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refused("the request cannot be read")
     return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -59,4 +59,4 @@ def test_the_fleet_shows_what_each_collaboration_and_all_of_them_cost(tmp_path: 
     }
     assert "$0.25 + ?" in rows["partly"] and "$" not in rows["idle"]
     assert "$0.25" in rows["priced"] and "?" not in rows["priced"]
-    assert not fleet_table.columns(120).cost  # only where it is chosen
+    assert not fleet_table.columns(120)["cost"]  # only where it is chosen

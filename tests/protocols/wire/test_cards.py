@@ -62,7 +62,8 @@ async def test_a_listed_option_is_chosen_with_two_keys(tmp_path: Path) -> None:
         image = {"type": "file", "url": "http://192.0.2.7/sketch.png", "filename": "sketch.png"}
         task = await asyncio.to_thread(ask, a, b, text(f"{WORDS}\n{listed}"), image)
         async with dashboard(folder_of("A"), tmp_path) as pilot:
-            assert "either store. Which one is it to be? 1. " in " ".join(seen(pilot).split())
+            asked = "either store. Which one is it to be? 1. "
+            await stage.until(pilot, lambda: asked in " ".join(seen(pilot).split()))
             await open_card(pilot)
             shows(
                 pilot, "B asks a question", f"“{WORDS}”".replace("\n", " "), f"1. {STORES[0]}",

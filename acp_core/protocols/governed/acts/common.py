@@ -331,6 +331,7 @@ def of_initiative(
     *,
     human: bool = True,
     crosses: bool = False,
+    whole_or_nothing: bool = False,
     **otherwise: Unpack[Otherwise],
 ) -> Action:
     """An act of an initiative, as it can be done now.
@@ -340,7 +341,8 @@ def of_initiative(
         context: the initiative.
         plan: what it does, of the initiative as it is then.
         human: whether an agent at work is refused it.
-        crosses: where it fails nothing of it was done.
+        crosses: the workstreams are to cross the barrier by it: else it has failed.
+        whole_or_nothing: where it fails nothing of it was done: it counts as refused.
         otherwise: what is otherwise than in the description now.
     """
     root, said = context.root, otherwise.get("sentence") or spec.sentence
@@ -361,7 +363,7 @@ def of_initiative(
         outcome = carry_out_in_initiative(
             root, spec.name, lambda held: plan(held, values), utc_now(), crosses=crosses
         )
-        return ended(spec, root, outcome, crosses=crosses)
+        return ended(spec, root, outcome, whole_or_nothing=whole_or_nothing)
 
     return bound_now(spec, context, preview, perform, **otherwise)
 
@@ -374,11 +376,13 @@ def preview_of(spec: ActionSpec, root: Path, prepared: InitiativePlan) -> Previe
     return Preview(_joined(prepared.preview), changes, (), warnings, data=data)
 
 
-def ended(spec: ActionSpec, root: Path, done: StepOutcome, *, crosses: bool = False) -> Outcome:
-    """How an act ended; ``crosses``: where it fails nothing of it was done."""
+def ended(
+    spec: ActionSpec, root: Path, done: StepOutcome, *, whole_or_nothing: bool = False
+) -> Outcome:
+    """How an act ended; ``whole_or_nothing``: where it fails nothing of it was done."""
     failed = tuple(map(safe, done.failed))
     messages = (*done.messages, *(f"failed: {each}" for each in done.failed), *done.warnings)
-    state = OutcomeState.REFUSED if failed and crosses else OutcomeState.DONE
+    state = OutcomeState.REFUSED if failed and whole_or_nothing else OutcomeState.DONE
     initiative = read_initiative(root).state.value
     summary = {key: initiative.get(key) for key in ("status", "barriers", "workstreams")}
     data = facts(spec, str(root), steps=done.messages, failed=done.failed, warnings=done.warnings,

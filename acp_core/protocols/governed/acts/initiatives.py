@@ -208,7 +208,7 @@ def resyncing(context: Context, now: datetime) -> Action:
     return of_initiative(
         table.RESYNC, opened,
         lambda fresh, values: initiative_decide.plan_resync(fresh, utc_now()),
-        crosses=True, offered=needed,
+        crosses=True, whole_or_nothing=True, offered=needed,
     )  # fmt: skip
 
 
