@@ -21,7 +21,7 @@ from acp_core.model.action_field import Kind
 from acp_core.model.action_spec import Intent
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.errors import Refused
-from acp_core.model.format import clock, dated
+from acp_core.model.format import clock, dated, names_in, sentence_case
 from acp_core.model.matter import About, verdicts
 from acp_core.model.text import clean, clean_line
 from acp_core.person.permissions import Verdict
@@ -209,17 +209,57 @@ def _changed(change: Change) -> Row:
 _DECIDING = frozenset({Intent.ANSWER, Intent.DECIDE, Intent.ACCEPT, Intent.REJECT})
 
 
-def cards(collaboration: Collaboration, snapshot: Snapshot, now: datetime) -> tuple[Card, ...]:
+def cards(
+    collaboration: Collaboration, snapshot: Snapshot, now: datetime, *, with_fixes: bool = False
+) -> tuple[Card, ...]:
     """What is to be decided, the most urgent first, each with the verdicts that are possible now.
 
     Args:
         collaboration: The collaboration; what its cards show is read anew.
         snapshot: Its latest Snapshot.
         now: The time.
+        with_fixes: Also what can be mended of what needs somebody, where no card decides it.
     """
     asked = (permission_card(each) for each in answers.waiting(snapshot.key))
     possible = (_possible(card, snapshot) for card in collaboration.cards(now))
-    return (*asked, *(card for card in possible if card.verdicts))
+    decided = (*asked, *(card for card in possible if card.verdicts))
+    return (*decided, *_fixes(collaboration, snapshot, decided, now)) if with_fixes else decided
+
+
+def _fixes(
+    collaboration: Collaboration, snapshot: Snapshot, decided: tuple[Card, ...], now: datetime
+) -> Iterator[Card]:
+    """A card for each matter that needs the person, can be ended, and is on no other card."""
+    left = [
+        each
+        for each in snapshot.needs
+        if each.verdicts and not any(card.is_about(each) for card in decided)
+    ]
+    if not left:
+        return
+    from acp_core.diagnosis.actions import actions  # late: it loads everything that can be done
+
+    names = names_in(snapshot)
+    labels = {each.name: each.label for each in actions(collaboration, snapshot, now)}
+    for each in left:
+        ways = tuple(
+            CardVerdict(labels[verdict.act], verdict.act, verdict.given)
+            for verdict in each.verdicts
+            if verdict.act in labels
+        )
+        seen = texts("Seen" if each.certain else "Inferred from", each.evidence)
+        todo = texts(
+            "What to do", [sentence_case(each.instruction, names)] if each.instruction else []
+        )
+        if ways:
+            yield Card(
+                each.key,
+                sentence_case(each.sentence, names),
+                by=each.about.participant or "",
+                since=each.since,
+                sections=tuple(section for section in (seen, todo) if section.rows),
+                verdicts=ways,
+            )
 
 
 def card_of(
@@ -276,7 +316,7 @@ def check(
     Raises:
         Refused: no card with this digest has such a verdict now.
     """
-    for card in cards(collaboration, snapshot, now):
+    for card in cards(collaboration, snapshot, now, with_fixes=True):
         if card.digest == digest and any(each.action == action for each in card.verdicts):
             return
     raise Refused("The facts have changed since you saw them; review them again")
