@@ -72,11 +72,13 @@ _STYLES = {
 def card(given: Values) -> int:
     """Print the cards, or the object; the exit code."""
     fleet, snapshot = open_one(given.folder)
-    from acp_core.diagnosis.cards import cards  # late: it loads everything that can be done
+    from acp_core.diagnosis.actions import actions  # late: it loads everything that can be done
+    from acp_core.diagnosis.cards import cards
 
     now = utc_now()
     found = fleet.call_sync(
-        snapshot.key, lambda opened: cards(opened, snapshot, now, with_fixes=True)
+        snapshot.key,
+        lambda opened: cards(opened, snapshot, now, lambda: actions(opened, snapshot, now)),
     )
     open_needs = Attention().open_needs(snapshot)
     wanted = [each for each in found if any(each.is_about(need) for need in open_needs)]

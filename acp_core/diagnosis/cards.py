@@ -8,7 +8,7 @@ program wrote is made safe to show here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -31,6 +31,8 @@ from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.documents import MOST, counted, texts
 from acp_core.protocols.kit.schema import fields
 from acp_core.protocols.kit.wording import difference, lines_of, safe
+
+Offered = Callable[[], Iterable[Action]]
 
 PERMISSION_CODE = "B17"
 _IN_COMMAND = frozenset({"command", "description", "cwd"})
@@ -210,7 +212,7 @@ _DECIDING = frozenset({Intent.ANSWER, Intent.DECIDE, Intent.ACCEPT, Intent.REJEC
 
 
 def cards(
-    collaboration: Collaboration, snapshot: Snapshot, now: datetime, *, with_fixes: bool = False
+    collaboration: Collaboration, snapshot: Snapshot, now: datetime, offered: Offered | None = None
 ) -> tuple[Card, ...]:
     """What is to be decided, the most urgent first, each with the verdicts that are possible now.
 
@@ -218,17 +220,16 @@ def cards(
         collaboration: The collaboration; what its cards show is read anew.
         snapshot: Its latest Snapshot.
         now: The time.
-        with_fixes: Also what can be mended of what needs somebody, where no card decides it.
+        offered: Finds what can be done now. With it, there is also a card for what needs the
+            person and can be mended, where no other card decides it.
     """
     asked = (permission_card(each) for each in answers.waiting(snapshot.key))
     possible = (_possible(card, snapshot) for card in collaboration.cards(now))
     decided = (*asked, *(card for card in possible if card.verdicts))
-    return (*decided, *_fixes(collaboration, snapshot, decided, now)) if with_fixes else decided
+    return (*decided, *_fixes(snapshot, decided, offered)) if offered else decided
 
 
-def _fixes(
-    collaboration: Collaboration, snapshot: Snapshot, decided: tuple[Card, ...], now: datetime
-) -> Iterator[Card]:
+def _fixes(snapshot: Snapshot, decided: tuple[Card, ...], offered: Offered) -> Iterator[Card]:
     """A card for each matter that needs the person, can be ended, and is on no other card."""
     left = [
         each
@@ -237,10 +238,8 @@ def _fixes(
     ]
     if not left:
         return
-    from acp_core.diagnosis.actions import actions  # late: it loads everything that can be done
-
     names = names_in(snapshot)
-    labels = {each.name: each.label for each in actions(collaboration, snapshot, now)}
+    labels = {each.name: each.label for each in offered()}
     for each in left:
         ways = tuple(
             CardVerdict(labels[verdict.act], verdict.act, verdict.given)
@@ -304,19 +303,24 @@ def is_over(action: Action, given: Mapping[str, str]) -> bool:
 
 
 def check(
-    collaboration: Collaboration, snapshot: Snapshot, digest: str, action: str, now: datetime
+    collaboration: Collaboration,
+    snapshot: Snapshot,
+    digest: str,
+    action: str,
+    now: datetime,
+    offered: Offered | None = None,
 ) -> None:
     """Refuse a verdict on a matter that is not the one that the person judged.
 
     Args:
-        collaboration, snapshot, now: As those of `cards`.
+        collaboration, snapshot, now, offered: As those of `cards`.
         digest: That of the card that the person saw.
         action: The verdict's.
 
     Raises:
         Refused: no card with this digest has such a verdict now.
     """
-    for card in cards(collaboration, snapshot, now, with_fixes=True):
+    for card in cards(collaboration, snapshot, now, offered):
         if card.digest == digest and any(each.action == action for each in card.verdicts):
             return
     raise Refused("The facts have changed since you saw them; review them again")

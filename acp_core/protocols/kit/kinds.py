@@ -8,118 +8,60 @@ from __future__ import annotations
 
 from acp_core.model.matter import Kind, Matter
 
-_DAMAGE = {f"A{number}": Kind.DAMAGE for number in range(10)}
-_EVERYWHERE = {
-    "B1": Kind.STALLED,
-    "B2": Kind.FAILING,
-    "B3": Kind.FAILING,
-    "B4": Kind.FAILING,
-    "B5": Kind.FAILING,
-    "B6": Kind.STALLED,
-    "B7": Kind.STALLED,
-    "B8": Kind.STALLED,
-    "B9": Kind.STALLED,
-    "B10": Kind.STALLED,
-    "B11": Kind.FAILING,
-    "B12": Kind.STALLED,
-    "B13": Kind.CONFLICT,
-    "B14": Kind.STALLED,
-    "B15": Kind.FAILING,
-    "B16": Kind.FAILING,
-    "B17": Kind.PERMISSION,
-    "E8": Kind.DECISION,
-    "E9": Kind.STALLED,
-    "E20": Kind.DAMAGE,
-    "E24": Kind.CONFLICT,
-    "E25": Kind.REMARK,
-}
+
+def _by_kind(**codes: str) -> dict[str, Kind]:
+    """The kind of each code, from the codes of each kind with blanks between them."""
+    return {code: Kind(kind) for kind, named in codes.items() for code in named.split()}
+
+
 KINDS = {
-    "": _EVERYWHERE,
-    "folder": {
-        **_DAMAGE,
-        "C1": Kind.FAILING,
-        "C2": Kind.DAMAGE,
-        "C3": Kind.DAMAGE,
-        "C4": Kind.REMARK,
-        "C5": Kind.DAMAGE,
-        "C6": Kind.CONFLICT,
-        "D1": Kind.TURN,
-        "D2": Kind.QUESTION,
-        "D3": Kind.QUESTION,
-        "D4": Kind.QUESTION,
-        "D5": Kind.DECISION,
-        "D6": Kind.TURN,
-        "D7": Kind.TURN,
-        "D8": Kind.TURN,
-        "D9": Kind.STALLED,
-        "E1": Kind.DECISION,
-        "E2": Kind.REMARK,
-    },
-    "workspaces": {
-        **_DAMAGE,
-        "E50": Kind.CONFLICT,
-        "E51": Kind.CONFLICT,
-        "E52": Kind.DECISION,
-        "E53": Kind.DECISION,
-        "E54": Kind.STALLED,
-        "E55": Kind.STALLED,
-        "E56": Kind.TURN,
-        "E57": Kind.TURN,
-        "E58": Kind.DECISION,
-        "E59": Kind.DECISION,
-    },
-    "wire": {
-        "wire-unreachable": Kind.STALLED,
-        "wire-stopped": Kind.STALLED,
-        "wire-queue": Kind.STALLED,
-        "wire-peer-away": Kind.STALLED,
-        "wire-peer-gone": Kind.STALLED,
-        "wire-task-orphan": Kind.STALLED,
-        "wire-task-still": Kind.STALLED,
-        "wire-signature": Kind.CONFLICT,
-        "wire-stranger": Kind.CONFLICT,
-        "wire-store": Kind.DAMAGE,
-        "wire-held": Kind.CONFLICT,
-    },
-    "governed": {
-        **_DAMAGE,
-        "B1": Kind.FAILING,
-        "B2": Kind.FAILING,
-        "B3": Kind.STALLED,
-        "B4": Kind.TURN,
-        "B5": Kind.STALLED,
-        "C1": Kind.CONFLICT,
-        "C2": Kind.DECISION,
-        "C3": Kind.REMARK,
-        "C4": Kind.DECISION,
-        "D1": Kind.TURN,
-        "D2": Kind.TURN,
-        "D3": Kind.CONFLICT,
-        "D4": Kind.STALLED,
-        "D5": Kind.STALLED,
-        "D6": Kind.STALLED,
-        "D7": Kind.TURN,
-        "D8": Kind.DAMAGE,
-        "D9": Kind.DECISION,
-        "D10": Kind.STALLED,
-        "D11": Kind.FAILING,
-        "D12": Kind.DECISION,
-        "E1": Kind.DECISION,
-        "E2": Kind.FAILING,
-        "E21": Kind.DAMAGE,
-        "E22": Kind.FAILING,
-        "E23": Kind.DECISION,
-        "STEP": Kind.TURN,
-        "START": Kind.TURN,
-    },
-    "cycle": {
-        **_DAMAGE,
-        "B2": Kind.FAILING,
-        "E1": Kind.PAUSE,
-        "E7": Kind.DECISION,
-        "failed": Kind.FAILING,
-        "stalled": Kind.STALLED,
-    },
+    "": _by_kind(
+        stalled="B1 B6 B7 B8 B9 B10 B12 B14 E9",
+        failing="B2 B3 B4 B5 B11 B15 B16",
+        conflict="B13 E24",
+        permission="B17",
+        decision="E8",
+        damage="E20",
+        remark="E25",
+    ),
+    "folder": _by_kind(
+        damage="A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 C2 C3 C5",
+        failing="C1",
+        remark="C4 E2",
+        conflict="C6",
+        turn="D1 D6 D7 D8",
+        question="D2 D3 D4",
+        decision="D5 E1",
+        stalled="D9",
+    ),
+    "workspaces": _by_kind(
+        damage="A0 A1 A2 A3 A4 A5 A6 A7 A8 A9",
+        conflict="E50 E51",
+        decision="E52 E53 E58 E59",
+        stalled="E54 E55",
+        turn="E56 E57",
+    ),
+    "wire": _by_kind(
+        stalled="wire-unreachable wire-stopped wire-queue wire-peer-away wire-peer-gone wire-task-orphan wire-task-still",
+        conflict="wire-signature wire-stranger wire-held",
+        damage="wire-store",
+    ),
+    "governed": _by_kind(
+        damage="A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 D8 E21",
+        failing="B1 B2 D11 E2 E22",
+        stalled="B3 B5 D4 D5 D6 D10",
+        turn="B4 D1 D2 D7 STEP START",
+        conflict="C1 D3",
+        decision="C2 C4 D9 D12 E1 E23",
+        remark="C3",
+    ),
+    "cycle": _by_kind(
+        damage="A0 A1 A2 A3 A4 A5 A6 A7 A8 A9",
+        failing="B2 failed",
+        pause="E1",
+        decision="E7",
+        stalled="stalled",
+    ),
 }
 """Which kind of matter each code is, by protocol; "" for those of every protocol. A code that is
 not listed is of the kind that its protocol says."""
@@ -138,7 +80,7 @@ PLACES = {kind: place for place, kinds in enumerate(_ORDER, 1) for kind in kinds
 def kind_of(protocol: str, matter: Matter) -> Kind:
     """Which kind of matter it is: that of its code, else what its protocol says."""
     own = KINDS.get(protocol, {})
-    return own.get(matter.code) or _EVERYWHERE.get(matter.code) or matter.kind
+    return own.get(matter.code) or KINDS[""].get(matter.code) or matter.kind
 
 
 def place(matter: Matter) -> int:

@@ -170,7 +170,7 @@ class TestTheLogOrTheStateIsBroken:
         assert not found.certain
 
     def test_each_need_is_explained_once(self, folder: Path) -> None:
-        from acp_core.diagnosis.engine import with_causes
+        from acp_core.diagnosis.engine import with_standing
 
         (folder / "decisions.md").unlink()
         change_protocol(folder, objective=" ")
@@ -180,7 +180,7 @@ class TestTheLogOrTheStateIsBroken:
         opened.refresh(now)
         seen = opened.refresh(now + timedelta(seconds=5))
         assert [need.code for need in seen.needs] == ["invalid"]
-        assert [need.code for need in with_causes(seen, found, None).needs] == ["A0", "A8"]
+        assert [need.code for need in with_standing(seen, found, None).needs] == ["A0", "A8"]
 
     def test_damage_that_is_being_written_just_now_is_no_alarm(self, folder: Path) -> None:
         protocol = read_protocol(folder)
