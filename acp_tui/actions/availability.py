@@ -1,16 +1,26 @@
 """Which acts a collaboration offers now, and what acts are called: asked off the interface's thread.
 
-`Availability` knows the act that stops work where one is in hand, `Labels` what needs ask for.
+`Availability` knows the act that stops work where one is in hand, `Labels` what needs ask for: as the
+act is described at first, then as the collaboration offers it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from acp_tui.actions.offered import UNKNOWN, Halt, Start, halting, offered
+from acp_tui.actions.offered import (
+    LOADING,
+    UNKNOWN,
+    Halt,
+    Start,
+    described,
+    described_soon,
+    halting,
+    offered,
+)
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -161,8 +171,10 @@ class Labels:
         self._soon: dict[tuple[str, str], Snapshot] = {}
 
     def of(self, key: str, action: str) -> str:
-        """What an action is called; the words of its name until that is known."""
-        return self._known.get((key, action)) or action.replace("_", " ").capitalize()
+        """What an action is called; `LOADING` until that is known."""
+        snapshot = self._app.fleet.snapshots.get(key)
+        protocol = snapshot.protocol if snapshot is not None else ""
+        return self._known.get((key, action)) or described(protocol, action) or LOADING
 
     def drawn(self, key: str, action: str) -> str:
         """As `of`, for a line that is drawn now: of a thousand only those are asked that show."""
@@ -202,6 +214,8 @@ class Labels:
             self._app.run_worker(self._request(missing), group="labels", exit_on_error=False)
 
     async def _request(self, missing: dict[str, set[str]]) -> None:
+        if await self._describe(missing):
+            self._changed()
         changed = False
         for key, names in missing.items():
             try:
@@ -214,3 +228,16 @@ class Labels:
                     changed = True
         if changed:
             self._changed()
+
+    async def _describe(self, missing: Mapping[str, Iterable[str]]) -> bool:
+        """See to it that descriptions are known: no collaboration is asked. Whether any is new."""
+        snapshots = self._app.fleet.snapshots
+        acts = {
+            (snapshots[key].protocol, name)
+            for key, names in missing.items()
+            if key in snapshots
+            for name in names
+        }
+        new = [each for each in acts if not described(*each)]
+        found = [await described_soon(*each) for each in new]
+        return any(found)

@@ -6,10 +6,12 @@ first picture needs this; what is asked and kept is in `acp_tui.actions.availabi
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.model.action_spec import Intent
+from acp_core.model.text import clean_line
 
 if TYPE_CHECKING:
     from acp_core.model import Action
@@ -52,6 +54,32 @@ async def offered_named(app: AcpApp, key: str, name: str) -> Action | None:
         return actions.action(collaboration, snapshot, name, now, app.attention)
 
     return await app.fleet.call(key, find)
+
+
+LOADING = "…"
+"""What stands for what an act is called until its description is loaded: never its name."""
+_labels: dict[tuple[str, str], str] = {}
+
+
+def described(protocol: str, name: str) -> str:
+    """What an act of a protocol is called by its description; "" before `described_soon` gave it."""
+    return _labels.get((protocol, name), "")
+
+
+async def described_soon(protocol: str, name: str) -> str:
+    """As `described`, once the description is loaded, in a worker thread; "" where there is none."""
+
+    def find() -> str:
+        from acp_core.diagnosis.actions import label_of
+
+        return label_of(protocol, name)
+
+    if (protocol, name) not in _labels:
+        try:
+            _labels[protocol, name] = clean_line(await asyncio.to_thread(find))
+        except Exception:  # somebody else's protocol: what the collaboration offers has labels, too
+            _labels[protocol, name] = ""
+    return _labels[protocol, name]
 
 
 def trouble(app: AcpApp, key: str | None, error: Exception) -> str:
