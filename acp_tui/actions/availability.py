@@ -16,8 +16,8 @@ from acp_tui.actions.offered import (
     UNKNOWN,
     Halt,
     Start,
+    describe,
     described,
-    described_soon,
     halting,
     offered,
 )
@@ -171,10 +171,10 @@ class Labels:
         self._soon: dict[tuple[str, str], Snapshot] = {}
 
     def of(self, key: str, action: str) -> str:
-        """What an action is called; `LOADING` until that is known."""
+        """What an action is called, as far as that is known."""
         snapshot = self._app.fleet.snapshots.get(key)
         protocol = snapshot.protocol if snapshot is not None else ""
-        return self._known.get((key, action)) or described(protocol, action) or LOADING
+        return self._known.get((key, action)) or described(protocol, action)
 
     def drawn(self, key: str, action: str) -> str:
         """As `of`, for a line that is drawn now: of a thousand only those are asked that show."""
@@ -238,6 +238,7 @@ class Labels:
             if key in snapshots
             for name in names
         }
-        new = [each for each in acts if not described(*each)]
-        found = [await described_soon(*each) for each in new]
-        return any(found)
+        new = [each for each in acts if described(*each) == LOADING]
+        for protocol, name in new:
+            await describe(protocol, name)
+        return bool(new)

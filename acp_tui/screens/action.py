@@ -41,7 +41,8 @@ from acp_tui.actions.forms import (
     preview_content,
 )
 from acp_tui.actions.offered import (
-    described_soon,
+    UNNAMED,
+    describe,
     grave,
     grave_last,
     offered,
@@ -154,8 +155,8 @@ class ActionScreen(ModalScreen[Outcome | None]):
         """That the act that is wanted is not possible now, by what it is called."""
         snapshot = self.app.fleet.snapshots.get(self.collaboration or "")
         protocol = snapshot.protocol if snapshot is not None else ""
-        label = await described_soon(protocol, self._wanted)
-        return f"{f'“{label}”' if label else 'This'} is not possible now"
+        label = await describe(protocol, self._wanted)
+        return f"{'This' if label == UNNAMED else f'“{label}”'} is not possible now"
 
     def cannot(self, sentence: str) -> None:
         """Say that there is no action to show, and why."""

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from acp_core.model import Document, Event, Matter, Snapshot
 from acp_core.model.text import clean
 from acp_tui.actions.availability import Labels
-from acp_tui.actions.offered import described_soon, offered
+from acp_tui.actions.offered import describe, offered
 from acp_tui.widgets import findings, next_actions, timeline
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import PEOPLE
@@ -179,7 +179,7 @@ class PaneLoader:
         snapshot = self._screen.snapshot
         causes = snapshot.causes if snapshot is not None else ()
         for name in {verdict.act for cause in causes for verdict in cause.verdicts}:
-            await described_soon(snapshot.protocol if snapshot else "", name)
+            await describe(snapshot.protocol if snapshot else "", name)
         try:
             actions = await offered(self._screen.app, self._screen.key)
         except Exception:  # somebody else's protocol, or it is gone: descriptions do

@@ -111,9 +111,9 @@ async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_
         await shows(pilot, "Start it: acp agent")  # what w shows
         assert is_open(app, "CollaborationScreen")
         await pilot.press("J")
-        await until(pilot, lambda: "f: Answer it" in top(app) and " f Fix" in seen(pilot))
+        await until(pilot, lambda: "f: Do it" in top(app) and " f Fix" in seen(pilot))
         await pilot.press("question_mark")
-        await shows(pilot, "Fix: Answer it  Which store?")
+        await shows(pilot, "Fix: Do it  Which store?")
 
 
 @pytest.mark.slow
