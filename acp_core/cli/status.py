@@ -212,7 +212,7 @@ def _state(entry: overview.FleetEntry) -> Cell:
         return Cell(f"{signs.SOURCE[state]} {state.value}", "warning")
     if entry.group is overview.Group.PERSON:
         return Cell(f"{signs.STATUS[snapshot.status]} waiting", "live")
-    if overview.pause(entry):
+    if overview.pause(snapshot):
         return Cell(f"{signs.STATUS[snapshot.status]} paused", "warning")
     word, style = {
         Status.ACTIVE: ("live", "live"),
@@ -242,7 +242,8 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
     if entry.depth:
         return []  # its whole says it
     lines: list[str] = []
-    if (paused := overview.pause(entry)) is not None:
+    paused = None if entry.needs else overview.pause(entry.snapshot)
+    if paused is not None:
         text = f"{sentence_case(paused.sentence, names_in(entry.snapshot))}{_times(paused, now)}"
         first = f"    {spoken.mark('…', 'paused:')} "
         lines += output.wrap(text, shown_on, indent="      ", first=first)

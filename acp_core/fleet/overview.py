@@ -16,16 +16,7 @@ from enum import IntEnum
 from itertools import count, groupby
 from typing import Any, NamedTuple
 
-from acp_core.model import (
-    Cost,
-    Matter,
-    Runner,
-    Severity,
-    Snapshot,
-    SourceState,
-    Status,
-    format,
-)
+from acp_core.model import Cost, Matter, Runner, Severity, Snapshot, Status, format
 from acp_core.model.format import continued, names_in
 from acp_core.model.matter import Kind
 from acp_core.person.attention import Attention
@@ -274,14 +265,8 @@ def _changed(snapshot: Snapshot, attention: Seen) -> bool:
     return any(at is not None and at > last for at in times)
 
 
-def pause(entry: FleetEntry) -> Matter | None:
-    """What keeps it from going on, where that passes by itself: a limit, an outage, a retry.
-
-    None where somebody is needed all the same, and of what could not be read now.
-    """
-    snapshot = entry.snapshot
-    if entry.needs or entry.depth or snapshot.source.state is not SourceState.LIVE:
-        return None
+def pause(snapshot: Snapshot) -> Matter | None:
+    """What keeps it from going on, where that passes by itself: a limit, an outage, a retry."""
     return next((each for each in snapshot.causes if each.kind is Kind.PAUSE), None)
 
 

@@ -273,7 +273,7 @@ def detail_line(entry: FleetEntry) -> Detail | None:
     if snapshot.source.state is not SourceState.LIVE:
         note = f": {snapshot.source.note}" if snapshot.source.note else ""
         return Detail("source", snapshot.source.state.value.capitalize() + note)
-    paused = pause(entry)
+    paused = pause(snapshot)
     if paused is not None:
         return Detail("pause", sentence_case(paused.sentence, names_in(snapshot)))
     if snapshot.notices:
