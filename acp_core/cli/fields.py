@@ -16,6 +16,7 @@ from acp_core.model import Severity
 if TYPE_CHECKING:
     from acp_core.history.forecast import Outlook, Usual
     from acp_core.model import Document, Event, Finding, Matter, Preview, Snapshot, Turn
+    from acp_core.model.matter import Until
 
 Fields = dict[str, Any]
 
@@ -164,8 +165,14 @@ def cause(each: Matter) -> Fields:
         | {"remedy": each.remedy or None, "given": dict(each.given), "others": list(each.others)}
         | {"participant": each.about.participant}
         | picked(each, "since")
+        | ({"until": until(each.until)} if each.until else {})
         | picked(each.about, "document line event")
     )
+
+
+def until(each: Until) -> Fields:
+    """When it ends by itself, and how exactly and from what that is known."""
+    return picked(each, "at precision source")
 
 
 def needs(snapshot: Snapshot, still_open: Iterable[Matter]) -> list[Fields]:
