@@ -439,12 +439,6 @@ def display(app: AcpApp, id: str) -> str:
     return app.get_key_display(binding.with_key(key, sign))
 
 
-def pressed(app: AcpApp, id: str, key: str) -> bool:
-    """Whether a key is one of those that run the binding ``id``."""
-    binding = next(each for each in TABLE if each.id == id)
-    return key in (each.strip() for each in app.settings.keys.get(id, binding.key).split(","))
-
-
 def problems(chosen: Mapping[str, str]) -> list[str]:
     """What is wrong with the keys that a person chose (binding id to keys), a line each."""
     known = {binding.id for binding in TABLE} | RETIRED

@@ -6,18 +6,17 @@ act is described at first, then as the collaboration offers it.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from acp_core.model.text import clean_line
 from acp_tui.actions.offered import (
-    LOADING,
     UNKNOWN,
     Halt,
     Start,
-    describe,
-    described,
     halting,
     offered,
 )
@@ -145,6 +144,37 @@ def _state(snapshot: Snapshot) -> object:
     """What decides which acts there are; most of what happens changes it not."""
     whose = tuple(turn.participant for turn in snapshot.turns)
     return snapshot.status, snapshot.phase, len(snapshot.needs), whose, snapshot.runners
+
+
+LOADING, UNNAMED = "…", "Do it"
+"""What stands for what an act is called until that is known, and where nobody says it: never its name."""
+_label_of: dict[str, Callable[[str, str], str]] = {}
+"""What knows the descriptions of a protocol's acts, by the protocol's name, where they are loaded."""
+
+
+def described(protocol: str, name: str) -> str:
+    """What an act is called by its description; `LOADING` while those of the protocol are not loaded."""
+    label_of = _label_of.get(protocol)
+    return LOADING if label_of is None else clean_line(label_of(protocol, name)) or UNNAMED
+
+
+async def describe(protocol: str, name: str) -> str:
+    """As `described`, once the descriptions are loaded, in a worker thread."""
+    if protocol not in _label_of:
+        await asyncio.to_thread(load_descriptions, protocol)
+    return described(protocol, name)
+
+
+def load_descriptions(protocol: str) -> None:
+    """Load the descriptions of a protocol's acts: dozens of modules."""
+    try:
+        from acp_core.diagnosis.actions import label_of
+
+        label_of(protocol, "")
+    except Exception:  # somebody else's protocol: what the collaboration offers has labels, too
+        _label_of[protocol] = lambda *_: ""
+    else:
+        _label_of[protocol] = label_of
 
 
 AT_ONCE = 40

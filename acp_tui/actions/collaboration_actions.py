@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from acp_tui.actions.availability import Availability
     from acp_tui.app import AcpApp
 
-from acp_tui.actions.offered import UNKNOWN, described, offered, trouble
+from acp_tui.actions.offered import UNKNOWN, offered, trouble
 
 NO_ACTION = "No single action resolves this"
 """What the key that fixes says of a need without an action, before the way to go instead."""
@@ -66,6 +66,8 @@ class CollaborationActions(PaintingScreen[None]):
 
     def called(self, key: str, action: str) -> str:
         """What an action of a collaboration is called."""
+        from acp_tui.actions.availability import described
+
         snapshot = self.app.fleet.snapshots.get(key)
         return described(snapshot.protocol if snapshot is not None else "", action)
 

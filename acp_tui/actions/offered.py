@@ -6,12 +6,10 @@ first picture needs this; what is asked and kept is in `acp_tui.actions.availabi
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.model.action_spec import Intent
-from acp_core.model.text import clean_line
 
 if TYPE_CHECKING:
     from acp_core.model import Action
@@ -54,37 +52,6 @@ async def offered_named(app: AcpApp, key: str, name: str) -> Action | None:
         return actions.action(collaboration, snapshot, name, now, app.attention)
 
     return await app.fleet.call(key, find)
-
-
-LOADING, UNNAMED = "…", "Do it"
-"""What stands for what an act is called until that is known, and where nobody says it: never its name."""
-_label_of: dict[str, Callable[[str, str], str]] = {}
-"""What knows the descriptions of a protocol's acts, by the protocol's name, where they are loaded."""
-
-
-def described(protocol: str, name: str) -> str:
-    """What an act is called by its description; `LOADING` while those of the protocol are not loaded."""
-    label_of = _label_of.get(protocol)
-    return LOADING if label_of is None else clean_line(label_of(protocol, name)) or UNNAMED
-
-
-async def describe(protocol: str, name: str) -> str:
-    """As `described`, once the descriptions are loaded, in a worker thread."""
-    if protocol not in _label_of:
-        await asyncio.to_thread(load_descriptions, protocol)
-    return described(protocol, name)
-
-
-def load_descriptions(protocol: str) -> None:
-    """Load the descriptions of a protocol's acts: dozens of modules."""
-    try:
-        from acp_core.diagnosis.actions import label_of
-
-        label_of(protocol, "")
-    except Exception:  # somebody else's protocol: what the collaboration offers has labels, too
-        _label_of[protocol] = lambda *_: ""
-    else:
-        _label_of[protocol] = label_of
 
 
 def trouble(app: AcpApp, key: str | None, error: Exception) -> str:

@@ -33,6 +33,7 @@ from acp_core.model.format import names_in, sentence_case
 from acp_core.protocols import registry
 from acp_tui import keys, text
 from acp_tui.actions import forms
+from acp_tui.actions.availability import UNNAMED, describe
 from acp_tui.actions.forms import (
     Evaluation,
     evaluated,
@@ -41,8 +42,6 @@ from acp_tui.actions.forms import (
     preview_content,
 )
 from acp_tui.actions.offered import (
-    UNNAMED,
-    describe,
     grave,
     grave_last,
     offered,

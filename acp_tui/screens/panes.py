@@ -16,8 +16,8 @@ from textual.widget import Widget
 
 from acp_core.model import Document, Event, Matter, Snapshot
 from acp_core.model.text import clean
-from acp_tui.actions.availability import Labels
-from acp_tui.actions.offered import describe, offered
+from acp_tui.actions.availability import Labels, describe
+from acp_tui.actions.offered import offered
 from acp_tui.widgets import findings, next_actions, timeline
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import PEOPLE

@@ -116,10 +116,16 @@ class Outcomes:
         if focused is not None and focused.check_consume_key(event.key, event.character):
             return False  # it is typed
         self.end()
-        if keys.pressed(self._app, "result.copy", event.key):
+        if self._runs(event, "result.copy"):
             self._app.copy(shown.kept)
             return True
-        return keys.pressed(self._app, "result.close", event.key)
+        return self._runs(event, "result.close")
+
+    def _runs(self, event: events.Key, id: str) -> bool:
+        """Whether a key is one of those that run a binding."""
+        (binding,) = (each for each in keys.RESULT if each.id == id)
+        chosen = self._app.settings.keys.get(id, binding.key)
+        return event.key in (each.strip() for each in chosen.split(","))
 
     def place(self) -> None:
         """The row where it shows is another one now."""

@@ -19,7 +19,7 @@ from acp_core.model import Action, Card, Finding, Severity, Snapshot, Status, Tu
 from acp_core.model.matter import decision
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
-from acp_tui.actions.offered import load_descriptions
+from acp_tui.actions.availability import load_descriptions
 from acp_tui.app import AcpApp
 from acp_tui.theme import readable
 from tests.tui.support import NOW, make_snapshot
