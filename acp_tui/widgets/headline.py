@@ -195,7 +195,7 @@ def _alert(data: PaneData, cells: int, keys: Keys, called: Callable[[str], str])
     if passing is None or snapshot.needs or is_said(passing.sentence, _sentence(data)):
         return ()
     since = f" · {age(passing.since, data.now)}" if passing.since else ""
-    hint = f" · {keys.why}: why" if not data.past else ""
+    hint = " · as recorded" if data.past else f" · {keys.why}: why"
     words = safe_line(sentence_case(passing.sentence, names_in(snapshot)))
     said = join(("… ", "$text-warning"), (words, "$text-warning"))
     return (_Row(join(said, (since, MUTED), (hint, "$text-accent"))),)

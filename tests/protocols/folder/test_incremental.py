@@ -35,7 +35,7 @@ def said(snapshot: Snapshot) -> dict[str, Any]:
     found = {f.name: getattr(snapshot, f.name) for f in fields(Snapshot)}
     found["events"] = list(found["events"])
     found["findings"] = [each for each in found["findings"] if each.code != "ACP921"]
-    found["needed"] = [(n.code, n.text, n.participant, n.action) for n in found["needs"]]
+    found["needed"] = [(n.code, n.sentence, n.about, n.verdicts) for n in found["needs"]]
     return {name: value for name, value in found.items() if name not in NOT_OF_THE_FILES}
 
 
