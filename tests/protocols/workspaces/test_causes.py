@@ -185,6 +185,29 @@ def test_a_killed_watcher_is_seen_and_replaced_by_a_dispatch(tmp_path: Path) -> 
     assert "E54" in codes(root, alive)
 
 
+def test_who_waits_for_a_limit_is_not_silent(tmp_path: Path) -> None:
+    """Its silence is no need of its own while a living process will try it again, and is one after that."""
+    root = run(tmp_path)
+    (root / "agent-workspaces/ann/status.json").unlink()
+    manifest(root)
+    seen = watcher(root, "ann", alive=True)
+    assert seen.run is not None
+    ran = replace(seen.run, ended=NOW, exit_code=1, lines=("Usage limit reached.",))
+    shown = replace(
+        seen.shown, phase=Phase.PAUSING, run=ran, failure="limit", retry_at=NOW + timedelta(hours=9)
+    )
+    paused = replace(seen, shown=shown)
+    found = causes(root, paused)
+    assert [(each.code, each.wanted) for each in found] == [("B4", False), ("E54", False)]
+    opened = open_workspaces(str(root))
+    looked = Diagnosis(Patience())
+    snapshot = looked.diagnose(opened, opened.refresh(NOW), (paused,), (), NOW)
+    assert snapshot.needs == () and snapshot.recheck_at == shown.retry_at
+    found = causes(root, paused, at=NOW + timedelta(hours=10))  # and it was not tried again
+    assert "its next attempt was due at" in found[0].sentence
+    assert [each.code for each in found if each.wanted] == ["B4"]
+
+
 def test_a_draft_that_nobody_watches_any_more_is_taken_over(tmp_path: Path) -> None:
     root = run(tmp_path)
     resolved(root)
