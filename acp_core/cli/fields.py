@@ -16,6 +16,7 @@ from acp_core.model import Severity
 if TYPE_CHECKING:
     from acp_core.history.forecast import Outlook, Usual
     from acp_core.model import Document, Event, Finding, Matter, Preview, Snapshot, Turn
+    from acp_core.model.matter import Until
 
 Fields = dict[str, Any]
 
@@ -165,18 +166,21 @@ def cause(each: Matter) -> Fields:
         | {"remedy": each.remedy or None, "given": dict(each.given), "others": list(each.others)}
         | {"participant": each.about.participant}
         | picked(each, "since")
+        | ({"until": until(each.until)} if each.until else {})
         | picked(each.about, "document line event")
     )
 
 
 def matter(each: Matter) -> Fields:
     """What stands, and whose move it is: what every command says of it."""
-    until = each.until and picked(each.until, "at precision source")
     return (
         picked(each, "key code kind")
         | {"move": {"who": each.move.who.value, "name": each.move.name or None}}
         | picked(each, "sentence instruction since")
-        | {"until": until, "about": picked(each.about, "participant document line event")}
+        | {
+            "until": each.until and until(each.until),
+            "about": picked(each.about, "participant document line event"),
+        }
         | picked(each, "evidence certain")
         | {"because": each.because or None}
         | {"refuses_others": each.refuses is not None, "allows": sorted(each.refuses or ())}
@@ -187,6 +191,11 @@ def matter(each: Matter) -> Fields:
             ]
         }
     )
+
+
+def until(each: Until) -> Fields:
+    """When it ends by itself, and how exactly and from what that is known."""
+    return picked(each, "at precision source")
 
 
 def needs(snapshot: Snapshot, still_open: Iterable[Matter]) -> list[Fields]:

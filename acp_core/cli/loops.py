@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from acp_core.agents import logs as log_files
-from acp_core.agents import presets, registry
+from acp_core.agents import loop_directory, presets, registry
 from acp_core.agents.processes import Identity
 from acp_core.agents.registry import loops_of_others, seen_of_others
 from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved, ToolUse
 from acp_core.cli import fields as json_fields
 from acp_core.cli import output
-from acp_core.cli.output import Cell, Column, dump, say, terminal, warn
+from acp_core.cli.output import Cell, Column, Terminal, dump, say, terminal, warn
 from acp_core.files.secrets import mask
 from acp_core.loops import boot, parking, process
 from acp_core.loops import launch as loop_launch
@@ -34,14 +34,16 @@ from acp_core.loops.acts.steering import bind_answer, bind_cancel, bind_nudge, b
 from acp_core.loops.acts.table import ANSWER, CANCEL, LAUNCH, NUDGE, STOP_LOOP
 from acp_core.loops.boot import Entry
 from acp_core.loops.launch import LaunchError
-from acp_core.model import Action, Outcome, OutcomeState, Preview, format
+from acp_core.model import Action, Matter, Outcome, OutcomeState, Preview, format, spoken
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
+from acp_core.model.matter import Kind as MatterKind
 from acp_core.model.text import clean, clean_line
 from acp_core.person.paths import key_of
 from acp_core.protocols.kit.binding import Context, located
 from acp_core.protocols.kit.command import note
+from acp_core.protocols.kit.diagnosis import Patience, safe_id
 from acp_core.protocols.kit.parser import confirmed, show
 from acp_core.protocols.kit.values import Values
 
@@ -208,10 +210,17 @@ _WORDS = {
 }
 
 
-def state_word(state: RunnerState) -> tuple[str, str]:
-    """What a loop is doing, in a word, and that word's style."""
+def state_word(state: RunnerState, matter: Matter | None = None) -> tuple[str, str]:
+    """What a loop is doing, in a word, and that word's style.
+
+    Args:
+        state: The loop.
+        matter: What stands of it.
+    """
     if state.account and state.alive:
         return "elsewhere", "dim"
+    if matter is not None and matter.kind is MatterKind.PERMISSION:
+        return "asks you", "need"
     if state.died:
         return ("orphaned", "need") if state.program_alive else ("died", "need")
     run = state.run
@@ -224,10 +233,24 @@ def state_word(state: RunnerState) -> tuple[str, str]:
     return _WORDS[state.phase]
 
 
-def sentence(state: RunnerState, now: datetime) -> str:
-    """What there is to say of a loop, on one line; first a budget that is nearly used up."""
+def sentence(state: RunnerState, now: datetime, matter: Matter | None = None) -> str:
+    """What there is to say of a loop, on one line; first a budget that is nearly used up.
+
+    Args:
+        state: The loop.
+        now: The time.
+        matter: What stands of it, which is told below it.
+    """
     near = [use.sentence for use in state.shown.budget if use.is_near and not use.is_over]
-    return "; ".join(filter(None, (*near, _activity(state, now))))
+    return "; ".join(filter(None, (*near, "" if matter else _activity(state, now))))
+
+
+def standing(matter: Matter, now: datetime, shown_on: Terminal) -> list[str]:
+    """The lines below a loop: what stands of it, in the words in which it is told everywhere."""
+    until = matter.until
+    left = f" ({_left(until.at, now)})" if until is not None and until.at > now else ""
+    mark = spoken.mark("→", "needs you:") if matter.wanted else spoken.mark("…", "waits:")
+    return output.wrap(f"{matter.sentence}{left}", shown_on, indent="      ", first=f"    {mark} ")
 
 
 def _activity(state: RunnerState, now: datetime) -> str:
@@ -275,15 +298,16 @@ def _left(until: datetime | None, now: datetime) -> str:
     return f"in {format.span((until - now).total_seconds())}" if until else ""
 
 
-def facts(state: RunnerState) -> dict[str, object]:
-    """A loop as JSON: names are only ever added."""
+def facts(state: RunnerState, matter: Matter | None = None) -> dict[str, object]:
+    """A loop as JSON: names are only ever added; ``matter`` is what stands of it."""
     shown = state.shown
     return {
         "collaboration": state.folder,
         "participant": shown.participant,
         "pid": state.pid,
         "alive": state.alive,
-        "state": state_word(state)[0],
+        "state": state_word(state, matter)[0],
+        "matter": json_fields.cause(matter) if matter is not None else None,
         "phase": state.phase.value,
         "since": _plain(shown.since),
         "started": _plain(shown.started),
@@ -348,8 +372,9 @@ def ps(given: Values) -> int:
     shown = [each for each in states if given.all or each.alive or each.died or each.program_alive]
     silent = parking.silent()
     problems = [f"{silent.sentence}. Run `{silent.cure}` to resume them."] if silent else []
+    matters = _matters(shown, now)
     if given.json:
-        loops = [facts(each) for each in shown]
+        loops = [facts(each, matters.get(_whose(each))) for each in shown]
         say(dump({"schema": SCHEMA, "loops": loops, "problems": problems}))
         return 0
     for problem in problems:
@@ -369,15 +394,70 @@ def ps(given: Values) -> int:
         Column("cost", 4, drop=3, right=True),
         Column("", 20, drop=1),
     )
-    rows = [_row(each, now) for each in shown]
-    for line in output.table(columns, rows, terminal()):
-        say(line)
+    found = [matters.get(_whose(each)) for each in shown]
+    rows = [_row(each, now, matter) for each, matter in zip(shown, found, strict=True)]
+    titles, *lines = output.table(columns, rows, terminal())
+    say(titles)
+    for line, matter in zip(lines, found, strict=True):
+        for each in (line, *(standing(matter, now, terminal()) if matter else ())):
+            say(each)
     return 0
 
 
-def _row(state: RunnerState, now: datetime) -> list[Cell]:
+_Whose = tuple[str, str]
+
+
+def _whose(state: RunnerState) -> _Whose:
+    return state.folder, safe_id(state.participant)
+
+
+def _matters(states: Iterable[RunnerState], now: datetime) -> dict[_Whose, Matter]:
+    """What stands of each loop, by its collaboration and participant, as `acp why` finds it.
+
+    Only collaborations on this machine are read, and only where a loop does not simply go on.
+    """
+    folders = dict.fromkeys(each.folder for each in states if _is_in_question(each, now))
+    folders |= dict.fromkeys(_asking())
+    here = [Path(each) for each in folders if "://" not in each and os.path.isdir(each)]
+    wanted = {each.folder for each in states}
+    here = [each for each in here if str(each) in wanted]
+    if not here:
+        return {}
+    from acp_core.fleet import Fleet  # late: most loops are at work, or wait
+
+    found: dict[_Whose, Matter] = {}
+    for snapshot in Fleet(here, discover=False).read():
+        for cause in snapshot.causes:
+            if cause.about.participant and cause.kind is not MatterKind.DAMAGE:
+                found.setdefault((snapshot.key, cause.about.participant), cause)
+    return found
+
+
+def _is_in_question(state: RunnerState, now: datetime) -> bool:
+    """Whether a loop does anything else than to wait for a turn, or to work at one."""
+    if state.account or state.phase is Phase.DONE:
+        return False
+    if not state.alive or state.phase in (Phase.PAUSING, Phase.GAVE_UP):
+        return True
+    run = state.run
+    if state.phase is not Phase.RUNNING or run is None:
+        return False
+    quiet = (now - (run.last_output or run.started)).total_seconds()
+    return run.retrying or run.finished is not None or quiet > Patience.of_environment().quiet
+
+
+def _asking() -> Iterable[str]:
+    """The collaborations in which an agent waits for a permission."""
+    if not loop_directory.permissions().is_dir():
+        return ()
+    from acp_core.agents.live.answers import waiting  # late: it knows the sessions
+
+    return [each.folder for each in waiting()]
+
+
+def _row(state: RunnerState, now: datetime, matter: Matter | None) -> list[Cell]:
     shown = state.shown
-    word, style = state_word(state)
+    word, style = state_word(state, matter)
     known = bool(shown.tokens_in or shown.tokens_out)
     tokens = f"{'~' if shown.estimated else ''}{_thousands(shown.tokens_in + shown.tokens_out)}"
     sign = "≥" if shown.figures.is_partial else "~" if shown.estimated else ""
@@ -392,7 +472,7 @@ def _row(state: RunnerState, now: datetime) -> list[Cell]:
         Cell(str(shown.turns)),
         Cell(tokens if known else "-"),
         Cell(cost),
-        Cell(sentence(state, now), "dim"),
+        Cell(sentence(state, now, matter), "dim"),
     ]
 
 

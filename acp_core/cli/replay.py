@@ -19,7 +19,7 @@ from acp_core.cli.show import View, page
 from acp_core.cli.start import load_settings, open_one
 from acp_core.history import versions
 from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment, end_of, written
-from acp_core.history.past import Past, Then, chain, gaps
+from acp_core.history.past import AS_RECORDED, Past, Then, chain, gaps
 from acp_core.history.store import BadRecording
 from acp_core.history.versions import (
     NEW,
@@ -219,8 +219,12 @@ def _show(then: Then, utc: bool) -> None:
     moment = then.moment
     at = format.exact(moment.time, utc)
     say(terminal().paint(f"{at}: {clean_line(moment.what, 200)}", "dim"))
-    for line in page(then.snapshot, View(then.snapshot.as_of, terminal(), utc=utc)):
+    view = View(then.snapshot.as_of, terminal(), needs=then.snapshot.needs, utc=utc)
+    for line in page(then.snapshot, view):
         say(line)
+    for cause in then.snapshot.causes:
+        if not cause.wanted:  # the others stand above
+            say(f"{AS_RECORDED}: {cause.sentence}")
     for participant, said in then.alive.items():
         say(f"loop of {clean_name(participant, 100)}: {clean_line(_loop(said), 200)}")
     if then.missing:
@@ -263,7 +267,8 @@ def _then_fields(name: str, then: Then) -> fields.Fields:
         "schema": REPLAY_SCHEMA,
         "moment": _moment_fields(name, then.moment),
         "collaboration": then.snapshot.key,
-        "snapshot": fields.detail(then.snapshot),
+        "snapshot": fields.detail(then.snapshot)
+        | {"needs": fields.needs(then.snapshot, then.snapshot.needs)},
         "sources": then.sources,
         "not_recorded": list(then.missing),
         "loops": {name: json.loads(said) for name, said in then.alive.items()},

@@ -25,10 +25,10 @@ from acp_core.files.journal import without_collector
 from acp_core.fleet import Fleet, overview
 from acp_core.fleet.overview import Section, Seeing, sections
 from acp_core.history.forecast import Forecast
-from acp_core.model import Severity, Snapshot, SourceState, Status, format, spoken
+from acp_core.model import Matter, Severity, Snapshot, SourceState, Status, format, spoken
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
-from acp_core.model.format import continued, names_in, need_case
+from acp_core.model.format import continued, names_in, need_case, sentence_case
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_core.person.views import View, parse
@@ -212,6 +212,8 @@ def _state(entry: overview.FleetEntry) -> Cell:
         return Cell(f"{signs.SOURCE[state]} {state.value}", "warning")
     if entry.group is overview.Group.PERSON:
         return Cell(f"{signs.STATUS[snapshot.status]} waiting", "live")
+    if overview.pause(snapshot):
+        return Cell(f"{signs.STATUS[snapshot.status]} paused", "warning")
     word, style = {
         Status.ACTIVE: ("live", "live"),
         Status.COMPLETED: ("done", "good"),
@@ -227,10 +229,24 @@ def _phase(snapshot: Snapshot) -> str:
     return f"{snapshot.phase}, round {snapshot.round}" if later else snapshot.phase or "-"
 
 
+def _times(matter: Matter, now: datetime) -> str:
+    """How long it has been so, and how long it still lasts, as far as known."""
+    since = format.age(matter.since, now) if matter.since else ""
+    ahead = (matter.until.at - now).total_seconds() if matter.until else 0.0
+    left = f"{format.span(ahead)} left" if ahead > 0 else ""
+    words = ", ".join(filter(None, (since, left)))
+    return f" ({words})" if words else ""
+
+
 def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> list[str]:
     if entry.depth:
         return []  # its whole says it
     lines: list[str] = []
+    paused = None if entry.needs else overview.pause(entry.snapshot)
+    if paused is not None:
+        text = f"{sentence_case(paused.sentence, names_in(entry.snapshot))}{_times(paused, now)}"
+        first = f"    {spoken.mark('…', 'paused:')} "
+        lines += output.wrap(text, shown_on, indent="      ", first=first)
     for need in entry.needs:
         since = f" ({format.age(need.since, now)})" if need.since else ""
         own = need in entry.snapshot.needs  # a part's need is mended in the part

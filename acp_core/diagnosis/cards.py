@@ -16,7 +16,7 @@ from acp_core.agents.live import answers
 from acp_core.agents.live.answers import OpenRequest
 from acp_core.agents.live.requests import ALLOW_ONCE, FileDiff, PermissionRequest, choice_text
 from acp_core.loops.acts.names import ANSWER_PERMISSION, STOP_LOOP
-from acp_core.model import Action, Change, Matter, Row, Snapshot, Target, Tone
+from acp_core.model import Action, Change, Matter, Row, Snapshot, Target, Tone, matter
 from acp_core.model.action_field import Kind
 from acp_core.model.action_spec import Intent
 from acp_core.model.card import Card, CardSection, CardVerdict
@@ -53,6 +53,7 @@ def permission_causes(waiting: Iterable[OpenRequest]) -> Iterator[Matter]:
             PERMISSION_CODE,
             f"{name}'s agent {permission_wish(each.request)}",
             instruction="answer it",
+            kind=matter.Kind.PERMISSION,
             evidence=(
                 f"asked at {dated(each.asked)}; {until}",
                 f"policy: {safe(each.why)}",
@@ -62,6 +63,7 @@ def permission_causes(waiting: Iterable[OpenRequest]) -> Iterator[Matter]:
             verdicts=verdicts(ANSWER_PERMISSION, (("request", each.id),), (STOP_LOOP,)),
             about=About(participant=name),
             since=each.asked,
+            until=matter.Until(each.until) if each.until else None,
             key=f"{PERMISSION_CODE}:{name}:{each.id}",
             root=True,
         )

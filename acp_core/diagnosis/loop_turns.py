@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.agents import budgets, presets
+from acp_core.agents import budgets, pauses, presets
 from acp_core.agents.budgets import Use, doubled, raised
 from acp_core.agents.failures import FailureClass, Report, classify, failure_of
 from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved
@@ -33,8 +33,8 @@ from acp_core.loops.acts.names import (
 )
 from acp_core.model import Matter, Status, Turn
 from acp_core.model.errors import Refused
-from acp_core.model.format import dated, moment
-from acp_core.model.matter import OWNER, TIME, About, Move, verdicts
+from acp_core.model.format import dated
+from acp_core.model.matter import OWNER, TIME, About, Kind, Move, Until, verdicts
 from acp_core.model.text import clean_line
 from acp_core.person.settings import SettingsError
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, latest, safe_id
@@ -235,40 +235,40 @@ def _by_class(loop: RunnerState, run: Run) -> Ending | None:
 _FAILURES = {
     FailureClass.LOGIN: Ending(
         "B4",
-        "is not logged in",
+        pauses.WORDS[FailureClass.LOGIN],
         "log in with its own command, then restart it",
         HAND_OVER,
     ),
     FailureClass.LIMIT: Ending(
         "B4",
-        "has reached its usage limit",
+        pauses.WORDS[FailureClass.LIMIT],
         "reassign to another agent, or wait until the limit resets",
         HAND_OVER,
     ),
     FailureClass.CREDIT: Ending(
         "B4",
-        "has no credit left",
+        pauses.WORDS[FailureClass.CREDIT],
         "add credit to its account, then retry the turn",
         NUDGE,
         evidence=("waiting does not help: the account needs credit",),
     ),
     FailureClass.SERVICE: Ending(
         "B5",
-        "cannot use its model service",
+        pauses.WORDS[FailureClass.SERVICE],
         "wait until the service works again, or reassign to another agent",
         HAND_OVER,
         evidence=("the model service failed, not the agent: no attempt was used",),
     ),
     FailureClass.MODEL: Ending(
         "B15",
-        "asked for a model that is not available",
+        pauses.WORDS[FailureClass.MODEL],
         "restart it with another model",
         RELAUNCH,
         evidence=("retrying does not help: the service does not know this model",),
     ),
     FailureClass.CONTEXT: Ending(
         "B16",
-        "ran out of context",
+        pauses.WORDS[FailureClass.CONTEXT],
         "restart it with a model that has a larger context window, or reassign to another agent",
         RELAUNCH,
         evidence=("new sessions with a summary of the last one ran out of context, too",),
@@ -349,6 +349,7 @@ def _cause(
     evidence: tuple[str, ...] = (),
     certain: bool = False,
     move: Move = OWNER,
+    until: Until | None = None,
 ) -> Matter:
     name = loop.shown.participant
     known = (
@@ -360,11 +361,13 @@ def _cause(
         sentence,
         instruction,
         move,
+        Kind.STALLED if move == OWNER else Kind.PAUSE,
         evidence=(*evidence, *known, *last_lines(run), log_place(loop)),
         certain=certain,
         verdicts=verdicts(remedy, (("participant", name),), others),
         about=About(participant=name),
         since=turn.since if turn else run.started,
+        until=until,
         key=f"{code}:{name}:{turn.since_event if turn else ''}:{run.number}",
     )
 
@@ -431,7 +434,9 @@ def _retries(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) ->
     kind = classify(report, case.clock.now).kind
     code = "B5" if kind in (FailureClass.SERVICE, FailureClass.AGENT) else "B4"
     reason = run.retry_reason or last
-    until = f"; next retry at {dated(run.retrying_until)}" if run.retrying_until else ""
+    at = run.retrying_until
+    ahead = at is not None and not case.clock.over(at, 0.0)
+    next_one = f"; next retry at {dated(at)}" if ahead else ""
     return _cause(
         code,
         turn,
@@ -442,8 +447,9 @@ def _retries(case: DiagnosisContext, turn: Turn, loop: RunnerState, run: Run) ->
         remedy=HAND_OVER,
         others=(STOP_PROGRAM,),
         certain=run.retries > 0,
-        evidence=(f"retry count: {run.retries}{until}",),
+        evidence=(f"retry count: {run.retries}{next_one}",),
         move=OWNER if wanted else TIME,
+        until=Until(at) if at is not None and ahead and not wanted else None,
     )
 
 
@@ -582,29 +588,31 @@ def _missed(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Matter:
     name, run, shown = turn.participant, loop.run, loop.shown
     found = ending(loop, run) if run else _not_started(loop)
     over = loop.phase is Phase.GAVE_UP or not loop.alive  # nothing happens by itself
-    overdue = not over and (
-        case.stalled(name, shown.retry_at)
-        or (not shown.limited and case.clock.over(_trouble(shown), case.patience.scaled(_TROUBLED)))
+    due = not over and case.clock.over(shown.retry_at, 0.0)
+    hangs = due and case.stalled(name, shown.retry_at)
+    overdue = hangs or (
+        not over
+        and not shown.limited
+        and case.clock.over(_trouble(shown), case.patience.scaled(_TROUBLED))
     )
     headline = f"{name}'s agent {found.words}"
     if not loop.alive:
         headline = f"{headline}; its loop {_how_it_left(loop)}"
-    elif found.kind and shown.retry_at and not (over or overdue):
-        again = "resumes" if shown.limited else "retries"
-        failed = run.ended if run and run.ended else shown.retry_at
-        if reset := shown.refused_after:
-            headline = f"{headline}, which should have been reset at {moment(reset, failed)}"
-        headline = f"{headline}; {again} at {moment(shown.retry_at, failed)}"
+    elif due or (found.kind and not (over or overdue)):
+        headline += pauses.outlook(shown, case.clock.now)
+    if hangs:
+        found = found._replace(advice=f"restart its loop, or {found.advice}", remedy=RELAUNCH)
     advice = found.advice if over or overdue else f"wait for the next attempt, or {found.advice}"
     return Matter(
         found.code,
         headline,
         instruction=advice,
         move=OWNER if over or overdue else TIME,
+        kind=Kind.FAILING if over or overdue else Kind.PAUSE,
         evidence=tuple(
             dict.fromkeys(
                 (
-                    _then(loop),
+                    _then(loop, due),
                     *run_evidence(run),
                     *found.evidence,
                     *last_lines(run),
@@ -620,11 +628,12 @@ def _missed(case: DiagnosisContext, turn: Turn, loop: RunnerState) -> Matter:
         ),
         about=About(participant=name),
         since=run.ended if run else shown.since,
+        until=None if over or due else pauses.until(shown),
         key=f"{found.code}:{name}:{turn.since_event}:{found.kind or (run.number if run else 0)}",
     )
 
 
-def _then(loop: RunnerState) -> str:
+def _then(loop: RunnerState, due: bool) -> str:
     """What the loop does about it; of one that is no more, until when it lived."""
     shown = loop.shown
     tries = f"attempt {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
@@ -639,6 +648,8 @@ def _then(loop: RunnerState) -> str:
         return f"{tries}{limit}; the loop {_how_it_left(loop)}{at}: nothing is tried again"
     if loop.phase is Phase.GAVE_UP:
         return f"{tries}; the loop gave up at {dated(shown.since)} and needs you"
+    if due:
+        return f"{tries}; the loop's next attempt was due at {dated(shown.retry_at)}"
     if shown.limited:
         if shown.limit is None:  # as acp 0.2.0 noted it
             return f"the limit resets at {dated(shown.retry_at)}; the loop resumes then"
@@ -828,7 +839,7 @@ def _of_program(loop: RunnerState) -> tuple[str, ...]:
 
 
 def of_assignments(case: DiagnosisContext) -> Iterator[Matter]:
-    """Budgets of agents that no loop runs: those of governed runs, cycles and workspaces."""
+    """Budgets and pauses of agents that no loop runs: those of governed runs, cycles and workspaces."""
     if case.snapshot.status is not Status.ACTIVE:
         return
     for runner in case.loops:
@@ -836,7 +847,40 @@ def of_assignments(case: DiagnosisContext) -> Iterator[Matter]:
         waits = runner.alive and runner.shown.ended is None
         if held and (waits or not _is_raised(runner, case.clock.now)):
             yield _without_loop(_over_budget(safe_id(runner.participant), runner, "agent"))
+        yield from _paused(case, runner)
     yield from map(_without_loop, nearly_over(case.loops))
+
+
+def _paused(case: DiagnosisContext, runner: RunnerState) -> Iterator[Matter]:
+    """Its model service refuses the program for now: whoever conducts it tries again by itself."""
+    shown, run = runner.shown, runner.run
+    sentence = pauses.sentence(runner, case.clock.now)
+    if not sentence or run is None or shown.capped:
+        return
+    due = case.clock.over(shown.retry_at, 0.0)
+    late = due and case.clock.over(shown.retry_at, case.patience.scaled(case.patience.quiet))
+    long = not shown.limited and case.clock.over(_trouble(shown), case.patience.scaled(_TROUBLED))
+    found = ending(runner, run)
+    if found.kind != shown.failure:  # what its supervisor made of it counts
+        found = _FAILURES[FailureClass(shown.failure)]._replace(kind=shown.failure)
+    name = safe_id(runner.participant)
+    yield Matter(
+        found.code,
+        sentence,
+        instruction="check whether its supervisor hangs"
+        if late
+        else "check its model service, or stop it"
+        if long
+        else "wait: it is tried again by itself",
+        move=OWNER if late or long else TIME,
+        kind=Kind.PAUSE,
+        evidence=(_then(runner, due), *run_evidence(run), *found.evidence, log_place(runner)),
+        certain=found.certain,
+        about=About(participant=name),
+        since=shown.troubled or run.ended,
+        until=None if due else pauses.until(shown),
+        key=f"{found.code}:{name}:{shown.own}:{found.kind or run.number}",
+    )
 
 
 def _without_loop(matter: Matter) -> Matter:
@@ -871,6 +915,7 @@ def _over_budget(name: str, loop: RunnerState, what: str, since: str | None = ""
         "E8",
         f"{name}'s {what} {'has ended' if ended else 'holds'}: {note}",
         instruction=f"raise the budget{' and restart it' if ended else ''}, or end the work",
+        kind=Kind.DECISION,
         evidence=(*told, *run_evidence(loop.run), log_place(loop)),
         verdicts=verdicts(
             RAISE, (("participant", name), ("budget", raised(shown.budget))), (HAND_OVER, STOP_LOOP)
@@ -878,6 +923,7 @@ def _over_budget(name: str, loop: RunnerState, what: str, since: str | None = ""
         about=About(participant=name),
         since=shown.since,
         key=f"E8:{name}:{since}:{note.partition(':')[0]}",
+        root=True,
     )
 
 

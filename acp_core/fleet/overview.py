@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from acp_core.model import Cost, Matter, Runner, Severity, Snapshot, Status, format
 from acp_core.model.format import continued, names_in
+from acp_core.model.matter import Kind
 from acp_core.person.attention import Attention
 from acp_core.person.views import View
 
@@ -262,6 +263,11 @@ def _changed(snapshot: Snapshot, attention: Seen) -> bool:
         return True
     times = (snapshot.changed, *(need.since for need in attention.needs))
     return any(at is not None and at > last for at in times)
+
+
+def pause(snapshot: Snapshot) -> Matter | None:
+    """What keeps it from going on, where that passes by itself: a limit, an outage, a retry."""
+    return next((each for each in snapshot.causes if each.kind is Kind.PAUSE), None)
 
 
 def _group(snapshot: Snapshot, needs: Sequence[Matter]) -> Group:

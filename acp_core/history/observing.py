@@ -186,7 +186,7 @@ def _at(descriptor: int, start: int, size: int) -> bytes:
 
 
 def seen_in(snapshot: Snapshot) -> Seen:
-    """The verdict, phase, who was waited for and the findings."""
+    """The verdict, phase, who was waited for, what needed somebody, and the findings."""
     content = {
         "run": snapshot.run_id,
         "status": snapshot.status.value,
@@ -198,6 +198,7 @@ def seen_in(snapshot: Snapshot) -> Seen:
         "doubt": snapshot.doubt,
         "waiting": [[turn.participant, turn.what, _iso(turn.since)] for turn in snapshot.turns],
         "causes": [[cause.code, cause.sentence] for cause in snapshot.causes],
+        "needs": [[need.code, need.sentence] for need in snapshot.needs],
     }
     findings = [
         [each.code, each.severity.value, each.message, each.document, each.line, each.event]

@@ -8,16 +8,19 @@ other, as one story.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from acp_core.history import store
 from acp_core.history.moments import (
@@ -41,8 +44,10 @@ from acp_core.history.versions import (
     short_name,
     text_of,
 )
-from acp_core.model import DocumentText, Event, Link, Snapshot, Status, Verdict
+from acp_core.model import DocumentText, Event, Finding, Link, Matter, Snapshot, Status, Verdict
+from acp_core.model.matter import NOBODY, OWNER, Move
 from acp_core.model.past import Count, Derivation, Evidence, PastLog, Request, marks
+from acp_core.model.text import clean_line
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import DiscoveredCollaboration, identify
@@ -202,6 +207,9 @@ KEPT = 64  # Snapshots of the past that are held
 _BEFORE = 1e-6  # seconds
 _TICK = 0.01
 _NAMED = 6  # files that are named where more are not recorded
+_SENTENCE = 500  # characters of what was recorded
+AS_RECORDED = "as recorded"
+"""The evidence of what is told in the words in which it was recorded."""
 SETTLE = 2.0  # seconds after an event within which files are written that follow from it
 
 
@@ -211,7 +219,9 @@ class Then:
 
     Attributes:
         moment: which.
-        snapshot: as it would have been read then.
+        snapshot: as it would have been read then. Its needs and causes are those that were recorded,
+            without acts: what reads the rebuilt folder sees no loop, no repository, and no file
+            that was not recorded, and would make up damage.
         missing: files of which the content at that moment is not known.
         sources: by file: where the content is known from.
         alive: what participants' loops did, by participant, as far as recorded: JSON texts.
@@ -273,6 +283,11 @@ class Past:
     def ids(self) -> list[str]:
         """A name for each of `moments`, in their order (see `acp_core.history.moments.ids`)."""
         return ids(self.moments)
+
+    @cached_property
+    def _seen(self) -> list[tuple[float, dict[str, Any]]]:
+        """When each reading was recorded, and what it told."""
+        return [(each.at, json.loads(each.content)) for each in self.observations]
 
     @property
     def recorded(self) -> bool:
@@ -482,6 +497,8 @@ class Past:
             )  # fmt: skip
         else:
             snapshot = self._as_it_was(snapshot, missing, at)
+        needs, causes = self._recorded_matters(place, when)
+        snapshot = replace(snapshot, needs=needs, causes=causes, obstacles=())
         alive = {each.participant: each.content for each in self.loops if each.at <= moment.at}
         return Then(moment, snapshot, missing, sources, alive)
 
@@ -496,6 +513,7 @@ class Past:
         )
         doubt = [snapshot.doubt] if snapshot.doubt else []
         verdict, findings, gates = snapshot.verdict, snapshot.findings, snapshot.gates
+        notices, next_actions = snapshot.notices, snapshot.next_actions
         if unknown:
             names = [short_name(name) for name in sorted(unknown)]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -506,18 +524,54 @@ class Past:
                 for each in gates
             )
             verdict = Verdict.UNKNOWN
+            notices = tuple(each for each in notices if each.about.document not in unknown)
+            next_actions = ()  # what would be next may depend on what is in them
         return replace(
             snapshot,
             key=self.key,
             location=self.present.location,
             as_of=at,
             documents=documents,
-            findings=findings,
+            findings=tuple(self._in_place(each) for each in findings),
             gates=gates,
             verdict=verdict,
+            notices=notices,
+            next_actions=next_actions,
             doubt="; ".join(doubt),
             lineage=self.present.lineage,
             recheck_at=None,
+        )
+
+    def _in_place(self, finding: Finding) -> Finding:
+        """The finding with the collaboration's own place where it names the rebuilt folder."""
+        rebuilt = str(self._stage.folder) if self._stage is not None else ""
+        if not rebuilt or rebuilt not in finding.message:
+            return finding
+        return replace(finding, message=finding.message.replace(rebuilt, self.present.location))
+
+    def _recorded_matters(
+        self, place: int, when: datetime | None
+    ) -> tuple[tuple[Matter, ...], tuple[Matter, ...]]:
+        """Needs and causes at a moment, as they were recorded.
+
+        What is recorded of an event is recorded after it: what was seen next belongs to it, too.
+        A recording of acp 0.2 has the causes alone, and does not say whose move they were.
+        """
+        moment = self.moments[place]
+        until = when.timestamp() if when else moment.at
+        soon = min([until + SETTLE, *(each.at for each in self.moments[place + 1 : place + 2])])
+        first, last = (bisect_right(self._seen, at, key=itemgetter(0)) for at in (until, soon))
+        nearest = (*self._seen[max(0, first - 1) : first], *self._seen[first:last])
+        told = next((told for _, told in nearest if told.get("events") == moment.events), {})
+        needs = told.get("needs", ())
+        wanted = {sentence for _, sentence in needs}
+        causes = told.get("causes", ())
+        return (
+            tuple(_as_recorded(code, sentence, OWNER) for code, sentence in needs),
+            tuple(
+                _as_recorded(code, sentence, OWNER if sentence in wanted else NOBODY)
+                for code, sentence in causes
+            ),
         )
 
     def _staged(self, place: int, function: Callable[[Collaboration], T]) -> T:
@@ -586,6 +640,12 @@ class Past:
                 files.pop(name, None)
         known = {name: data for name, data in made.items() if data is not None}
         return {name: (digest(data), data, at) for name, data in known.items()}
+
+
+def _as_recorded(code: str, sentence: str, move: Move) -> Matter:
+    told = clean_line(sentence, _SENTENCE)
+    key = f"recorded:{clean_line(code, 40)}:{told}"
+    return Matter(clean_line(code, 40), told, move=move, evidence=(AS_RECORDED,), key=key)
 
 
 def _unless_lost(known: Known | None) -> Known | None:

@@ -27,7 +27,7 @@ from textual.widget import Widget
 from acp_core.cli import signs
 from acp_core.cli.output import fit_name
 from acp_core.fleet import overview
-from acp_core.fleet.overview import FleetEntry, Group, Section
+from acp_core.fleet.overview import FleetEntry, Group, Section, pause
 from acp_core.history.forecast import NOTHING, Forecast
 from acp_core.model import Severity, Snapshot, SourceState, Status, format
 from acp_core.model.format import names_in, need_case, sentence_case
@@ -44,7 +44,13 @@ STYLES = (
 
 _SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "muted"}
 
-_DETAIL = {"need": "", "source": "warning", "notice": "warning", "doubt": "muted"}
+_DETAIL = {
+    "need": "",
+    "source": "warning",
+    "pause": "warning",
+    "notice": "warning",
+    "doubt": "muted",
+}
 
 
 MARGIN = 5  # cursor, sign, how it was read, unread, blank
@@ -254,7 +260,7 @@ class Detail(NamedTuple):
 
 
 def detail_line(entry: FleetEntry) -> Detail | None:
-    """What stands under an entry: its first need, else how it was read, else a notice, else a doubt."""
+    """What stands under an entry: its first need, how it was read, a pause, a notice, or a doubt."""
     snapshot = entry.snapshot
     if entry.archived or (entry.needs and entry.depth):  # a part's need stands under its whole
         return None
@@ -267,6 +273,9 @@ def detail_line(entry: FleetEntry) -> Detail | None:
     if snapshot.source.state is not SourceState.LIVE:
         note = f": {snapshot.source.note}" if snapshot.source.note else ""
         return Detail("source", snapshot.source.state.value.capitalize() + note)
+    paused = pause(snapshot)
+    if paused is not None:
+        return Detail("pause", sentence_case(paused.sentence, names_in(snapshot)))
     if snapshot.notices:
         return Detail("notice", sentence_case(snapshot.notices[0].sentence, names_in(snapshot)))
     if snapshot.doubt and not entry.group.over:

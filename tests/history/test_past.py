@@ -6,11 +6,12 @@ import asyncio
 import hashlib
 import json
 import os
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from acp_core.history.moments import DOCUMENT, EVENT
 from acp_core.history.past import Past, gaps
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import Span
-from acp_core.history.store import open_recording
+from acp_core.history.store import open_recording, recording_path
 from acp_core.model import Status, Verdict
 from acp_core.model.clock import utc_now
 from acp_core.protocols.discovery import identify
@@ -28,6 +29,7 @@ from acp_core.protocols.folder.rehearsal import scenario as rehearsal_scenario
 from acp_core.protocols.folder.rehearsal.scenario import load
 from acp_core.protocols.registry import bundled
 from tests.agents.support import wait_for
+from tests.golden.states import all_states
 from tests.loops.support import append, make
 from tests.protocols.folder.support import age, make_v1
 
@@ -52,6 +54,13 @@ def past_of(folder: Path) -> Iterator[Past]:
         yield past
     finally:
         past.close()
+
+
+def record_at(folder: Path, at: datetime) -> None:
+    """Record how it stands, at a time."""
+    recorder = Recorder("test", clock=at.timestamp)
+    Fleet([folder], recorder=recorder, clock=lambda: at).read()
+    recorder.close()
 
 
 def is_recorded(folder: Path, wanted: dict[str, str]) -> bool:
@@ -179,6 +188,53 @@ def test_without_a_recording_what_is_not_known_is_said(tmp_path: Path) -> None:
         assert past.text(len(past.moments) - 1, "proposal.md").text
 
 
+@pytest.mark.parametrize(
+    "state",
+    [
+        "folder/charter-missing",
+        "workspaces/torn_status",
+        pytest.param("governed/initiative-gate-open", marks=pytest.mark.slow),
+        pytest.param("governed/run-turn-rejected", marks=pytest.mark.slow),
+        pytest.param("cycle/blocked", marks=pytest.mark.slow),
+    ],
+)
+def test_no_matter_is_made_up_of_what_nobody_recorded(tmp_path: Path, state: str) -> None:
+    with past_of(all_states()[state].build(tmp_path)) as past:
+        assert past.moments
+        for place in range(len(past.moments)):
+            then = past.at(place).snapshot
+            assert (then.needs, then.causes, then.obstacles) == ((), (), ())
+            assert not any("acp-past" in each.message for each in then.findings)
+
+
+def test_matters_are_told_as_they_were_recorded(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    append(folder, "reader", "blocked", 1)
+    record_at(folder, utc_now())
+    with past_of(folder) as past:
+        then = past.at(len(past.moments) - 1).snapshot
+        assert [each.sentence for each in then.needs] == ["blocked in drafting by reader: Stepping in"]
+        assert then.needs[0].evidence == ("as recorded",)
+        assert then.needs[0].verdicts == ()
+        assert past.at(past.index("1") or 0).snapshot.needs == ()
+
+
+def test_a_recording_of_acp_0_2_is_told_as_recorded(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    record_at(folder, utc_now())
+    with closing(sqlite3.connect(recording_path(str(folder)))) as db, db:
+        for id, told in db.execute("SELECT id, said FROM look").fetchall():
+            old = json.loads(told) | {"causes": [["B4", "reader's loop has ended"]]}
+            del old["needs"]
+            db.execute("UPDATE look SET said = ? WHERE id = ?", (json.dumps(old), id))
+    with past_of(folder) as past:
+        then = past.at(len(past.moments) - 1).snapshot
+        assert then.needs == ()
+        assert [(each.code, each.sentence, each.wanted) for each in then.causes] == [
+            ("B4", "reader's loop has ended", False)
+        ]
+
+
 def test_a_moment_before_anything_was_recorded_is_not_called_completed(tmp_path: Path) -> None:
     scenario, folder = load("order-retries"), tmp_path / "orders"
     begun = utc_now() - timedelta(hours=1)
@@ -188,9 +244,7 @@ def test_a_moment_before_anything_was_recorded_is_not_called_completed(tmp_path:
         rehearsal_scenario.take(step, scenario, folder, at)
         for name in ("events.jsonl", "protocol.json"):
             os.utime(folder / name, (at.timestamp(), at.timestamp()))
-        recorder = Recorder("test", clock=at.timestamp)
-        Fleet([folder], recorder=recorder, clock=lambda at=at: at).read()  # type: ignore[misc]
-        recorder.close()
+        record_at(folder, at)
     with past_of(folder) as past:
         assert past.present.status is Status.COMPLETED
         unknown = [

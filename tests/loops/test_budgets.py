@@ -32,6 +32,7 @@ from tests.loops.support import (
     wait_for_phase,
     wait_for_turns,
 )
+from tests.protocols.folder.support import make_v1
 from tests.support import paid
 
 DEAR = """\
@@ -266,3 +267,19 @@ def test_ps_says_which_budget_is_nearly_used_up(
     wait_for(lambda: state(folder, "server").shown.budget[0].is_near, "the share")
     assert acp("ps", str(folder)) == 0
     assert "budget for this turn is used to 90%: $4.50 of $5.00" in capsys.readouterr().out
+
+
+def test_the_budget_goes_before_what_is_open_in_the_turn_that_it_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A message to a loop that starts nothing changes nothing: it is not advised."""
+    folder = make_v1(tmp_path, "decision_review")
+    capped(folder, "server", dear(tmp_path, 3), "turn=1usd")
+    assert acp("why", str(folder), "--json") == 1
+    first, *others = json.loads(capsys.readouterr().out)["snapshot"]["causes"]
+    assert (first["remedy"], first["participant"]) == ("raise_budget", "server")
+    assert any("questions must be classified" in each["headline"] for each in others)
+    assert not any(each["wanted"] or each["remedy"] == "nudge" for each in others)
+    acp("status", str(folder), "--json")
+    (row,) = json.loads(capsys.readouterr().out)["collaborations"]
+    assert [need["action"] for need in row["needs"]] == ["raise_budget"]

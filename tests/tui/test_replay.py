@@ -18,6 +18,7 @@ from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.replay import Position, Scrubber
 from tests.loops.support import append, make
+from tests.protocols.folder.support import make_v1
 from tests.tui.screen import seen
 from tests.tui.stage import WidgetApp, closes, hides, opens, shows, until
 
@@ -240,3 +241,26 @@ async def test_without_a_recording_it_says_so(tmp_path: Path) -> None:
         await shows(pilot, "nothing was recorded")
         await pilot.press("apostrophe")
         await shows(pilot, "nothing was recorded")
+
+
+@pytest.mark.slow
+async def test_no_problem_is_made_up_where_nothing_was_recorded(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "cache", "completed")
+    app = AcpApp([str(folder)], settings=Settings(utc=True, recording={"on": False}))
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_replay(pilot, folder)
+        for place in reversed(range(len(screen._past.moments))):
+            screen._go(place)
+            await until(pilot, lambda place=place: screen._place == place)
+            assert "Invalid" not in seen(pilot) and "Needs you" not in seen(pilot)
+
+
+@pytest.mark.slow
+async def test_what_needed_somebody_is_shown_as_recorded(folder: Path) -> None:
+    append(folder, "reader", "blocked", 2)
+    record(folder)
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await open_replay(pilot, folder)
+        await shows(pilot, "! Blocked in reviewing by reader: Stepping in")
+        assert "Continue" not in seen(pilot), "nothing can be done in the past"

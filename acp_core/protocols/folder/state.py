@@ -188,6 +188,16 @@ class Machine:
             return "completed"
         return "blocked" if self.phase == "blocked" else ""
 
+    @property
+    def has_reviewers(self) -> bool:
+        """Whether anybody but the owner takes part."""
+        return any(name != self.owner for name in self.participants)
+
+    @property
+    def accepting(self) -> bool:
+        """Whether decisions can be accepted now, as far as the log says."""
+        return self.classified and self.phase == "decision_review"
+
     def copy(self) -> Machine:
         """An independent machine in the same state."""
         other = type(self).__new__(type(self))

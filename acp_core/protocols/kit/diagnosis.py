@@ -205,14 +205,16 @@ class DiagnosisContext:
         return any(each.about.participant == participant for each in self.found)
 
     def is_kept_outside(self, participant: str) -> bool:
-        """Whether this participant's agent cannot work at all: its login, its limit, its service.
+        """Whether this participant's agent cannot work at all: its login, limit, service or budget.
 
         What else is open in its turn is then no need of its own: it is ordinary work for later.
         """
         from acp_core.agents.failures import FailureClass  # late: most collaborations are well
 
         loop = self.loop(participant)
-        return loop is not None and loop.shown.failure not in ("", FailureClass.AGENT.value)
+        if loop is None:
+            return False
+        return loop.shown.capped or loop.shown.failure not in ("", FailureClass.AGENT.value)
 
 
 def mark(texts: Iterable[str]) -> str:

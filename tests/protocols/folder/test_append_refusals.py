@@ -237,6 +237,20 @@ def test_a_deliverable_with_an_empty_section_is_not_frozen(tmp_path: Path) -> No
     assert ran.code == 2 and "section must not be empty when frozen: Options" in ran.err
 
 
+def test_a_deliverable_is_frozen_only_as_it_may_stay(tmp_path: Path) -> None:
+    """It cannot be changed or frozen again afterwards: readiness could never be passed."""
+    for old, new, refusal in (
+        ("## Options", "## Choices", "primary deliverable missing required section: Options"),
+        ("Status: Frozen", "Status: Done", "primary deliverable must include Status"),
+    ):
+        folder = make_v2(tmp_path / new[-4:], "readiness_check")
+        edit(folder, "deliverables/decision.md", "Status: Draft", "Status: Frozen")
+        edit(folder, "deliverables/decision.md", old, new)
+        ran = append(folder, "server", "deliverable_frozen", 10, doc="deliverables/decision.md",
+                     role="primary")  # fmt: skip
+        assert ran.code == 2 and refusal in ran.err
+
+
 def test_a_long_summary_is_a_warning_and_a_finding(fresh: Path) -> None:
     ran = block(fresh, "x" * 2_001)
     assert ran.code == 0 and "longer than 2000 characters" in ran.err
@@ -249,6 +263,9 @@ def test_a_proposal_that_says_nothing_and_open_questions_are_warned_of(tmp_path:
     ran = append(folder, "server", "proposal_submitted", 1, doc="proposal.md")
     assert ran.code == 0 and "proposal.md contains no proposal yet" in ran.err
     assert "ACP951" in {each.code for each in checks.validate(folder).advice}
+    elsewhere = "\n## Message/API Contracts\n\nThe server answers within a second.\n"
+    extend(folder, elsewhere, "proposal.md")
+    assert "ACP951" not in {each.code for each in checks.validate(folder).advice}
 
     folder = make_v1(tmp_path / "other", "decision_review")
     ran = append(folder, "server", "question_classified", 5, doc="readiness.md")

@@ -12,10 +12,10 @@ import pytest
 
 from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
-from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Matter
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from tests.cli.support import Acp
+from tests.diagnosis.support import problems
 from tests.protocols.folder.acting import acp, open_folder
 from tests.protocols.folder.support import (
     age,
@@ -42,7 +42,7 @@ def causes(folder: Path, *loops: RunnerState, minutes: float = 2) -> list[Matter
     opened.refresh(now)
     seen = opened.refresh(now + timedelta(seconds=5))  # damage is an alarm when it lasts
     case = DiagnosisContext(seen, Clock(now + timedelta(seconds=5)), tuple(loops))
-    return list(diagnose(opened, case))
+    return list(problems(opened, case))
 
 
 def cause(folder: Path, code: str, *loops: RunnerState, minutes: float = 2) -> Matter:
@@ -187,7 +187,7 @@ class TestTheLogOrTheStateIsBroken:
         write_protocol(folder, protocol | {"currentPhase": "drafting", "waitingFor": ["server"]})
         opened = open_folder(folder)
         now = datetime.now().astimezone()
-        found = diagnose(opened, DiagnosisContext(opened.refresh(now), Clock(now)))
+        found = problems(opened, DiagnosisContext(opened.refresh(now), Clock(now)))
         assert "A4" not in [each.code for each in found]
 
 

@@ -218,7 +218,7 @@ REFUSED: dict[str, Callable[[Path], None]] = {
     "`readiness_passed` and `completed` while `validate` fails for the folder, as the specification "
     "requires;": before_it_is_valid,
     "an event that would make a valid collaboration invalid, for example `deliverable_frozen` while a "
-    "required section is empty, or with a digest that does not match the file;": that_would_make_it_invalid,
+    "required section is empty or missing, or with a digest that does not match the file;": that_would_make_it_invalid,
     "`decision_accepted`, `readiness_passed` and `completed` while readiness.md is missing;": without_readiness,
     "`--role` and `--sha256` for events that are not about a deliverable;": with_a_role,
     "a `--doc` outside the folder, a blank summary, text that is not UTF-8, an event with more than 1 "

@@ -37,6 +37,17 @@ from tests.protocols.folder.support import (
     write_protocol,
 )
 
+
+def concluded(more_text: str) -> Damage:
+    """A conclusion that is finished, but for what is added."""
+
+    def damage(folder: Path) -> None:
+        done = make_v1(folder.parent / "done", "completed") / "conclusion.md"
+        write("conclusion.md", done.read_text() + more_text)(folder)
+
+    return damage
+
+
 # code, story, how far it went, what was done to the folder, and what is said of it
 V1: list[tuple[str, str, Damage, str]] = [
     ("ACP101", "reviewing", remove("proposal.md"), "missing proposal.md"),
@@ -56,7 +67,7 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP119", "reviewing", change(proposalOwner=None), "protocol.json proposalOwner must be present"),
     ("ACP120", "reviewing", change(participants=["server", {"id": "reader"}, {"name": "reviewer"}]), "protocol.json participants[2] has no id"),
     ("ACP121", "drafting", change(participants=["server", *(f"p{n}" for n in range(1000))]), "protocol.json has more than 1000 participants"),
-    ("ACP122", "reviewing", change(completionGates=[5]), "completionGates[0] must be a text"),
+    ("ACP122", "reviewing", change(completionGates=[5]), "completionGates[1] must be a text"),
     ("ACP131", "reviewing", change(schemaVersion=3), "protocol.json schemaVersion must be 2"),
     ("ACP150", "reviewing", change(currentPhase="revising"), "protocol.json currentPhase is revising, expected reviewing"),
     ("ACP151", "reviewing", change(waitingFor=["server"]), "protocol.json waitingFor is ['server'], expected ['reader', 'reviewer']"),
@@ -131,7 +142,8 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP933", "drafting", more("readiness.md", "- [deferred_nonblocking] x Reason:\n  y\n"), "readiness.md: Reason: is empty, or continues on the next line"),
     ("ACP934", "drafting", more("readiness.md", "- [resolved] TBD\n"), "readiness.md: [resolved] counts as unresolved because its text contains TBD"),
     ("ACP935", "readiness_check", write("readiness.md", "# Readiness\n"), "readiness.md classifies nothing, but decisions were accepted"),
-    ("ACP936", "readiness_check", write("decisions.md", "# Decisions\n"), "decisions.md is empty, but decisions were accepted"),
+    ("ACP936", "readiness_check", write("decisions.md", "# Decisions\n"), "decisions.md contains no decision, but decisions were accepted"),
+    ("ACP936", "readiness_check", write("decisions.md", "# Decisions\n\n## Accepted Decisions\n\nNone yet. Only what was accepted stands here.\n"), "decisions.md contains no decision, but decisions were accepted"),
     ("ACP937", "passed", swap("readiness.md", f"- [x] {GATES[0]}", f"- [x] {GATES[0]}."), f"readiness.md: the gate “{GATES[0]}” must be checked exactly so"),
     ("ACP937", "readiness_check", swap("readiness.md", "- [ ] Ready to implement", "* [x] Ready to implement"), "readiness.md: “Ready to implement” must begin the line as '- [x] Ready to implement'"),
     ("ACP951", "reviewing", write("proposal.md", "# Proposal\n\n## Purpose\n\nx\n\n## Current Proposal\n\nNot written yet.\n"), "proposal.md was submitted but contains no proposal"),
@@ -144,6 +156,7 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP941", "revising", more("review.md", "## t - reader - seq 3\n"), "review.md: two headings name seq 3; the last one counts"),
     ("ACP942", "completed", swap("conclusion.md", "## Rationale", "### Rationale"), "conclusion.md: Rationale must be a heading of level 2"),
     ("ACP943", "completed", more("conclusion.md", "* [defer] No\n"), "conclusion.md: “* [defer] No” does not count as an outcome"),
+    ("ACP946", "passed", concluded("There are no unresolved questions.\n"), "conclusion.md: “unresolved” counts as a placeholder"),
     ("ACP944", "completed", more("conclusion.md", "尚待定中\n"), "conclusion.md: 待定 inside a longer word is not seen as a placeholder"),
     ("ACP945", "completed", swap("conclusion.md", "## Next Action\n\nAs agreed.", "## Next Action"), "conclusion.md: Next Action is empty"),
     ("ACP956", "drafting", more("proposal.md", "So\u200b\U000e0041.\n"), "proposal.md: line 6 holds 2 characters that people cannot see; programs read “A”"),

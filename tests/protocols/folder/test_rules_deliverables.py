@@ -44,11 +44,16 @@ FREEZE = event(
     role="supporting",
     sha256=hashlib.sha256(REPORT.encode()).hexdigest(),
 )
+MEMO = "# Decision\n\nStatus: Draft\n\n" + "\n\n".join(
+    f"## {name}"
+    for name in ("Question", "Recommendation", "Options", "Tradeoffs", "Decision", "Next Action")
+)
 DECIDED = "### D1. Initial deliverable declaration"
 
 V2: list[tuple[str, str, Damage, str]] = [
     ("ACP130", "reviewing", change(protocol="other"), "protocol.json protocol must be 'acp'"),
-    ("ACP132", "reviewing", change(completionGates=["a"]), "completionGates[0] must include source and text"),
+    ("ACP132", "reviewing", change(completionGates=["a"]), "completionGates[1] must include source and text"),
+    ("ACP132", "reviewing", change(completionGates=[{"source": "rumour", "text": "a"}]), "completionGates[1] must include source and text"),
     ("ACP133", "drafting", declared(mode="elsewhere"), "deliverables.mode must be internal or external"),
     ("ACP134", "drafting", declared(mode="external"), "repoRoot is required for external deliverables"),
     ("ACP135", "drafting", both(declared(mode="external"), change(repoRoot="/tmp")), "repoRoot must be relative"),
@@ -74,6 +79,7 @@ V2: list[tuple[str, str, Damage, str]] = [
     ("ACP149", "drafting", declared(supporting=[{"type": "adr", "file": f"{n}.md"} for n in range(101)]), "more than 100 supporting deliverables"),
     ("ACP409", "drafting", event("server", "proposal_submitted"), "seq 2: proposal_submitted requires prior primary deliverable_drafted"),
     ("ACP410", "readiness_check", event("server", "readiness_passed"), "seq 11: readiness_passed requires primary deliverable_frozen"),
+    ("ACP959", "reviewing", write(PRIMARY, MEMO), f"{PRIMARY} was drafted but all its sections are empty"),
     ("ACP411", "passed", event("server", "deliverable_revised", doc=PRIMARY, role="primary"), "seq 13: deliverable_revised is not allowed after deliverable_frozen"),
     ("ACP412", "passed", event("server", "deliverable_frozen", doc=PRIMARY, role="primary", sha256="0"), "seq 13: primary deliverable can be frozen only once"),
     ("ACP501", "drafting", event("server", "deliverable_drafted", doc=PRIMARY), "seq 2: deliverable events require role"),
@@ -108,6 +114,7 @@ V2: list[tuple[str, str, Damage, str]] = [
     ("ACP532", "drafting", swap("decisions.md", "- Reflected in:", "- In:"), "accepted decision D1 requires Reflected in"),
     ("ACP533", "drafting", swap("decisions.md", f"`{PRIMARY}`", "`other.md`"), "accepted decision D1 Reflected in must point to declared deliverable"),
     ("ACP534", "drafting", swap("decisions.md", "### D1.", "### D2."), "accepted decision ids must be sequential"),
+    ("ACP534", "drafting", swap("decisions.md", "### D1.", "### D01."), "accepted decision ids must be sequential"),
     ("ACP535", "drafting", lambda f: more("decisions.md", (f / "decisions.md").read_text())(f), "duplicate accepted decision id D1"),
     ("ACP540", "revising", write("review.md", f"Review Scope:\nPrimary deliverable completeness\n{PRIMARY}\n"), "review.md must declare Reviewed primary deliverable"),
     ("ACP541", "revising", write("review.md", "x"), "review.md must declare Review Scope"),

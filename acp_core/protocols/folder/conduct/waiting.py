@@ -12,18 +12,19 @@ import time
 
 from acp_core.files import journal
 from acp_core.files.locked import QUIET
-from acp_core.files.reading import stamp
+from acp_core.files.reading import Stamp, stamp
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder.read.log import LONG, History, is_full
 from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.records import Entry, is_shared, path_of
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
-from acp_core.protocols.folder.write.opened import RETURNS, read_protocol
+from acp_core.protocols.folder.write.opened import read_protocol
 from acp_core.protocols.kit.command_line import is_script, say, say_json, warn
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.checkpoint import Checkpoint
+    from acp_core.protocols.folder.schema.documents import Readiness
 
 ENDED = ("completed", "blocked")
 V1_TIMEOUT = 1800.0  # seconds; collaborations with deliverables wait for ever
@@ -37,6 +38,7 @@ class Observation:
         protocol: protocol.json.
         machine: the state after the log.
         last: the last event, or None.
+        torn: whether the log ends within a line, and stays so.
     """
 
     def __init__(self, folder: str, participant: str, *, again: bool = True) -> None:
@@ -59,6 +61,9 @@ class Observation:
             grace=_GRACE,
             verify=again,
         )
+        self.torn = False
+        self._readiness_as_of: Stamp | None = None
+        self._place, self._gone = "", False
         self._begin()
         self._recall()
         self.refresh()
@@ -123,7 +128,8 @@ class Observation:
         self.machine = self._lines.machine
         self.last = self._lines.last
         tail = self._reader.tail
-        if tail and now >= self._reader.since + QUIET:
+        self.torn = bool(tail) and now >= self._reader.since + QUIET
+        if self.torn:
             self._take_tail(tail)
 
     def _take_tail(self, tail: bytes) -> None:
@@ -140,7 +146,23 @@ class Observation:
             return f"phase is {self.machine.phase}"
         if participant in self.machine.waiting:
             return f"{participant} is listed in waitingFor"
+        if participant == self.machine.owner and self.machine.accepting:
+            place = self._open()
+            return f"readiness.md is open: {place}" if place else ""
         return ""
+
+    def _open(self) -> str:
+        """What stops acceptance; "" where nothing does, or readiness.md is just being replaced."""
+        found = stamp(path_of(self.folder, READINESS))
+        if found is None or found != self._readiness_as_of:
+            from acp_core.protocols.folder.prompts import acceptance
+
+            readiness = read_readiness(self.folder)
+            gone = readiness is None and not self._gone
+            self._place = "" if gone else acceptance.what_is_open(readiness)
+            self._gone = readiness is None
+            self._readiness_as_of = None if self._gone else found
+        return self._place
 
     def waiting_line(self) -> str:
         """Who is waited for, after which event."""
@@ -266,33 +288,61 @@ def _facts(seen: Observation, participant: str) -> dict[str, Any]:
         "phase": machine.phase,
         "proposalOwner": machine.owner,
         "waitingFor": list(machine.waiting),
-        "yourTurn": participant in machine.waiting,
+        "yourTurn": bool(seen.ready(participant)) and machine.phase not in ENDED,
         "lastEvent": last and {"seq": last.seq, "event": last.event, "from": last.sender},
         "uncertain": bool(machine.illegal),
         "nextAction": _action(seen, participant),
     }
 
 
+def read_readiness(folder: str) -> Readiness | None:
+    """readiness.md; None where it cannot be read."""
+    from acp_core.protocols.folder.schema import documents
+
+    try:
+        return documents.scan_readiness(document_text(folder, READINESS))
+    except Refused:
+        return None
+
+
 def _action(seen: Observation, participant: str) -> str:
     """The sentence that says what to do now; documents are read only where it depends on them."""
-    if seen.bare_returns:
-        return f"wait: {RETURNS}"
     from acp_core.protocols.folder.prompts import next_actions
 
-    if seen.takes_no_more and not seen.machine.ending:
-        return next_actions.FULL
+    machine, folder = seen.machine, seen.folder
+    refused = next_actions.nothing_goes(
+        machine, seen.dialect, folder, returns=seen.bare_returns, full=seen.takes_no_more, torn=seen.torn
+    )  # fmt: skip
+    if refused:
+        return refused
     readiness = conclusion = None
-    if seen.machine.phase in ("decision_review", "readiness_check"):
+    unchanged = 0.0
+    if machine.phase in ("decision_review", "readiness_check"):
+        readiness = read_readiness(folder)
+    if machine.phase == "decision_review":
+        from acp_core.protocols.folder.prompts import acceptance
+
+        found = stamp(path_of(folder, READINESS))
+        modified = found.modified / 1e9 if found else None
+        unchanged = acceptance.seconds_unchanged(seen.last, modified, time.time())
+    if machine.phase == "readiness_check" and machine.passed:
         from acp_core.protocols.folder.schema import documents
 
         with contextlib.suppress(Refused):
-            readiness = documents.scan_readiness(document_text(seen.folder, READINESS))
-    if seen.machine.phase == "readiness_check" and seen.machine.passed:
-        with contextlib.suppress(Refused):
-            conclusion = documents.scan_conclusion(document_text(seen.folder, CONCLUSION))
+            text = document_text(folder, CONCLUSION)
+            conclusion = documents.scan_conclusion(text, _reference(seen))
     commands = next_actions.COMMANDS
     if is_script():
         commands = {"validate": "validate_collaboration.py", "init": "init_collaboration.py"}
     return next_actions.advise(
-        seen.machine, participant, readiness, conclusion, seen.protocol, seen.broken, commands
+        machine, participant, readiness, conclusion, seen.protocol, seen.broken, commands, unchanged
     )
+
+
+def _reference(seen: Observation) -> str:
+    """How the primary deliverable is referred to; "" in the dialect without."""
+    if seen.dialect != records.V2:
+        return ""
+    from acp_core.protocols.folder.schema import deliverables
+
+    return deliverables.declare(seen.protocol).reference

@@ -83,21 +83,20 @@ def gate_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
 
 def _cause(case: DiagnosisContext, turn: Turn, obstacle: Unmet) -> Matter:
     of_turn = [each for each in case.found if each.about.participant == turn.participant]
+    outside = case.is_kept_outside(turn.participant)
     message = obstacle.message or f"{obstacle.headline}. Fix this, then append your event."
     remedy, given = obstacle.remedy, obstacle.given
     if remedy is None:
         loop = case.loop(turn.participant)
-        remedy = "nudge" if loop is not None and loop.alive else None
+        remedy = "nudge" if loop is not None and loop.alive and not outside else None
         given = (("participant", turn.participant), ("message", message)) if remedy else ()
     return Matter(
         obstacle.code,
         obstacle.headline,
         instruction=obstacle.advice,
-        move=OWNER
-        if any(each.wanted for each in of_turn) and not case.is_kept_outside(turn.participant)
-        else TIME,
+        move=OWNER if any(each.wanted for each in of_turn) and not outside else TIME,
         evidence=obstacle.evidence,
-        verdicts=verdicts(remedy, given, ("nudge",) if remedy != "nudge" else ()),
+        verdicts=verdicts(remedy, given, () if outside or remedy == "nudge" else ("nudge",)),
         about=About(participant=turn.participant, document=obstacle.document, line=obstacle.line),
         since=turn.since,
         key=":".join(_identity(turn, obstacle)),

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.model.text import clean_line
+from acp_core.protocols.folder.read.log import NEWLINES
 from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.records import V2
 
@@ -45,14 +46,9 @@ _REVISE_V2 = (
     "deliverable changed, then append proposal_revised."
 )
 _ANOTHER_ROUND = " For another review round append proposal_submitted instead."
-_CLASSIFY = (
-    "classify every open question in readiness.md, then append question_classified; "
-    "decisions can be accepted only after it."
-)
-_ACCEPT = "review decisions.md and append decision_accepted only if decisions are explicit."
-_NOT_YET = (
-    " readiness.md still holds blocking or unclassified items, or deferred ones without a "
-    "reason: the owner must clear them first."
+_NO_REVIEWER = (
+    "append blocked: a proposal needs at least one reviewer, and protocol.json lists none; "
+    "a human starts again with two participants or more."
 )
 _CLEAR = "classify readiness.md questions and clear blockers before readiness_passed."
 _CHECK_LIST = "complete the final design checklist in readiness.md."
@@ -69,6 +65,8 @@ _CONCLUDE_V2 = (
     "write conclusion.md with the final outcome, deliverable receipt, readiness result, "
     "and next action."
 )
+_PLACEHOLDER = " It must not contain “{word}” (line {line})."
+_REFERENCE = " It must name the primary deliverable."
 _CHECK_GATES = " Then check every completion gate in readiness.md."
 _COMPLETE = "run {validate}, then append completed with doc=conclusion.md."
 _STOP = "stop; collaboration is complete."
@@ -79,17 +77,43 @@ FULL = (
     "stop: events.jsonl has reached acp's limit, and no event can be appended; "
     "tell a human, who continues in a new folder with `acp continue`."
 )
+_UNKNOWN = (
+    "stop: protocol.json has an unknown schemaVersion, and acp does not write to the folder; "
+    "tell a human."
+)
+_TORN = (
+    "stop: events.jsonl ends in a torn line, and no event can be appended; "
+    "run `acp repair --folder {folder}`, or tell a human."
+)
+_RETURNS = f"wait: the lines of events.jsonl end in carriage returns only: {NEWLINES}"
 _LONG = 300  # characters of what is wrong with the log
 
 COMMANDS = {"validate": "acp validate", "init": "acp init"}
 """What the sentences call the commands that they name."""
 
 
-def next_action(machine: Machine, facts: Facts, participant: str) -> str:
-    """What ``participant`` should do now, given the documents as they were read."""
-    if facts.takes_no_more and not machine.ending:
-        return FULL
+def next_action(machine: Machine, facts: Facts, participant: str, now: float) -> str:
+    """What ``participant`` should do now, given the documents as they were read.
+
+    Args:
+        machine: the state after the log.
+        facts: what was read.
+        participant: whom it tells.
+        now: seconds since 1970.
+    """
+    tail = bool(facts.tail_error or facts.tail_counts)
+    refused = nothing_goes(
+        machine, facts.dialect, facts.folder, returns=facts.bare_returns, full=facts.takes_no_more, torn=tail
+    )  # fmt: skip
+    if refused:
+        return refused
     broken = facts.lines.broken
+    unchanged = 0.0
+    if machine.phase == "decision_review":
+        from acp_core.protocols.folder.prompts import acceptance
+
+        modified = facts.files["readiness.md"].modified
+        unchanged = acceptance.seconds_unchanged(facts.history.last, modified, now)
     return advise(
         machine,
         participant,
@@ -97,7 +121,36 @@ def next_action(machine: Machine, facts: Facts, participant: str) -> str:
         facts.conclusion,
         facts.protocol or {},
         clean_line(broken.message, _LONG) if broken else "",
+        unchanged=unchanged,
     )
+
+
+def nothing_goes(
+    machine: Machine, dialect: str, folder: str, *, returns: bool, full: bool, torn: bool
+) -> str:
+    """What to do where nobody can append anything, whatever the state; "" elsewhere.
+
+    Args:
+        machine: the state after the log.
+        dialect: by protocol.json.
+        folder: the collaboration.
+        returns: carriage returns alone end the log's lines.
+        full: the log is as large as acp reads.
+        torn: it ends within a line.
+    """
+    if returns:
+        return _RETURNS
+    if machine.ending:
+        return ""
+    if full:
+        return FULL
+    if dialect == records.UNKNOWN_DIALECT:
+        return _UNKNOWN
+    if not torn:
+        return ""
+    import shlex
+
+    return _TORN.format(folder=clean_line(shlex.quote(folder)))
 
 
 def advise(
@@ -108,6 +161,7 @@ def advise(
     protocol: dict[str, Any],
     broken: str = "",
     commands: Mapping[str, str] = COMMANDS,
+    unchanged: float = 0.0,
 ) -> str:
     """What ``participant`` should do now.
 
@@ -118,9 +172,14 @@ def advise(
         protocol: protocol.json.
         broken: why the log can never become valid again, "" where it can.
         commands: what to call the commands, as `COMMANDS`.
+        unchanged: for how many seconds neither the log nor readiness.md has changed.
     """
     if broken and machine.count and not machine.ending:
         return f"append blocked: the log can never become valid again ({broken})."
+    if machine.phase == "decision_review" and not machine.ending:
+        from acp_core.protocols.folder.prompts import acceptance
+
+        return acceptance.advise(machine, participant, readiness, unchanged)
     sentence = _sentence(machine, participant, readiness, conclusion, protocol)
     for name, called in commands.items():
         sentence = sentence.replace(f"{{{name}}}", called)
@@ -142,6 +201,8 @@ def _sentence(
     if phase == "drafting":
         if not owner:
             return "wait for the proposal owner to submit the proposal."
+        if not machine.has_reviewers:
+            return _NO_REVIEWER
         return _SUBMIT_V2 if second and not machine.drafted else _SUBMIT
     if phase == "reviewing":
         if listed:
@@ -151,23 +212,11 @@ def _sentence(
         if not owner:
             return "wait for the proposal owner to revise."
         return (_REVISE_V2 if second else _REVISE) + _ANOTHER_ROUND
-    if phase == "decision_review":
-        return _decision_review(machine, owner, listed, readiness)
     if phase == "readiness_check":
         return _readiness_check(machine, owner, readiness, conclusion, protocol)
     if phase == "blocked":
         return _BLOCKED
     return _START
-
-
-def _decision_review(
-    machine: Machine, owner: bool, listed: bool, readiness: Readiness | None
-) -> str:
-    if not machine.classified:
-        return _CLASSIFY if owner else "wait for the proposal owner to classify open questions."
-    if not listed:
-        return "wait for remaining participants to accept decisions."
-    return _ACCEPT + (_NOT_YET if readiness is not None and _is_open(readiness) else "")
 
 
 def _is_open(readiness: Readiness) -> bool:
@@ -192,8 +241,9 @@ def _readiness_check(
     if not machine.passed:
         return _FREEZE if second and not machine.frozen else _PASS
     unmet = _are_unmet(readiness, records.gate_texts(protocol))
-    if conclusion is None or not _is_concluded(conclusion, machine.dialect):
-        return (_CONCLUDE_V2 if second else _CONCLUDE) + (_CHECK_GATES if unmet else "")
+    lacking = "" if conclusion is None else _lacking(conclusion, machine.dialect)
+    if lacking is not None:
+        return (_CONCLUDE_V2 if second else _CONCLUDE) + lacking + (_CHECK_GATES if unmet else "")
     if unmet:
         return "check every completion gate in readiness.md with its exact text. Then " + _COMPLETE
     return _COMPLETE
@@ -203,7 +253,14 @@ def _are_unmet(readiness: Readiness, gates: Sequence[str]) -> bool:
     return any(gate not in readiness.checked for gate in gates)
 
 
-def _is_concluded(conclusion: Conclusion, dialect: str) -> bool:
+def _lacking(conclusion: Conclusion, dialect: str) -> str | None:
+    """What a written conclusion must not contain, or must name; None where it is finished."""
     from acp_core.protocols.folder.rules.checks import unfinished
 
-    return next(unfinished(conclusion, dialect), None) is None
+    found = list(unfinished(conclusion, dialect))
+    if not found:
+        return _REFERENCE if dialect == V2 and not conclusion.referenced else None
+    if [finding.code for finding in found] != ["ACP323"]:
+        return ""
+    word, line = conclusion.placeholders[0]
+    return _PLACEHOLDER.format(word=clean_line(word, _LONG), line=line)

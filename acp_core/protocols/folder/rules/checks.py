@@ -119,11 +119,11 @@ def charter(facts: Facts) -> Iterator[Finding]:
 def gates_well_formed(facts: Facts) -> Iterator[Finding]:
     """Gates are texts (v2: with their source) and name no obsolete file."""
     gates = _protocol(facts).get("completionGates")
-    for position, gate in enumerate(gates if isinstance(gates, list | dict) else []):
+    for position, gate in enumerate(gates if isinstance(gates, list | dict) else [], 1):
         if facts.dialect == V2:
             well_formed = (
                 isinstance(gate, dict)
-                and isinstance(gate.get("source"), str)
+                and gate.get("source") in ("objective", "generated")
                 and isinstance(gate.get("text"), str)
                 and bool(gate["text"].strip())
             )
@@ -608,7 +608,7 @@ def decisions_reflected(facts: Facts) -> Iterator[Finding]:
     seen: set[int] = set()
     expected = 1
     for decision in decisions.decisions:
-        name = f"accepted decision {f'D{decision.number}' if decision.number else decision.title}"
+        name = f"accepted decision {decision.id or decision.title}"
         if not decision.number:
             text = "accepted decision headings must use D<number>"
             yield Finding("ACP530", text, file=DECISIONS, line=decision.line)
@@ -626,7 +626,7 @@ def decisions_reflected(facts: Facts) -> Iterator[Finding]:
         if decision.number in seen:
             text = f"duplicate accepted decision id D{decision.number}"
             yield Finding("ACP535", text, file=DECISIONS, line=decision.line)
-        elif decision.number != expected:
+        elif decision.id != f"D{expected}":
             text = "accepted decision ids must be sequential"
             yield Finding("ACP534", text, file=DECISIONS, line=decision.line)
         seen.add(decision.number)
@@ -787,6 +787,18 @@ def submitted_unwritten(facts: Facts) -> Iterator[Finding]:
         yield _advice("ACP951", "proposal.md was submitted but contains no proposal", PROPOSAL)
 
 
+def drafted_unwritten(facts: Facts) -> Iterator[Finding]:
+    """A deliverable was declared to be drafted before anything was written."""
+    primary = facts.primary
+    content = primary.file.scan if primary else None
+    if primary is None or content is None or not facts.history.machine.drafted:
+        return
+    wanted = [name for name in primary.item.sections if name != "Status"]
+    if wanted and all(name in content.empty for name in wanted):
+        text = f"{primary.item.reference} was drafted but all its sections are empty"
+        yield _advice("ACP959", text, primary.item.reference)
+
+
 def classified_in_name(facts: Facts) -> Iterator[Finding]:
     """The questions were declared classified, and some are not: nobody can accept."""
     machine, readiness = facts.history.machine, facts.readiness
@@ -805,7 +817,8 @@ def something_classified(facts: Facts) -> Iterator[Finding]:
         text = "readiness.md classifies nothing, but decisions were accepted"
         yield _advice("ACP935", text, READINESS)
     if facts.decisions is not None and facts.decisions.empty:
-        yield _advice("ACP936", "decisions.md is empty, but decisions were accepted", DECISIONS)
+        text = "decisions.md contains no decision, but decisions were accepted"
+        yield _advice("ACP936", text, DECISIONS)
 
 
 def near_gates(facts: Facts) -> Iterator[Finding]:
@@ -872,6 +885,10 @@ def near_conclusion(facts: Facts) -> Iterator[Finding]:
     for line in conclusion.hidden:
         text = "conclusion.md: 待定 inside a longer word is not seen as a placeholder"
         yield _advice("ACP944", text, CONCLUSION, line)
+    if [found.code for found in unfinished(conclusion, facts.dialect)] == ["ACP323"]:
+        for word, line in conclusion.placeholders[:_MANY]:
+            text = f"conclusion.md: {_quoted(word)} counts as a placeholder"
+            yield _advice("ACP946", text, CONCLUSION, line)
     if "completed" in facts.history.machine.last:
         for name, line in conclusion.empty:
             yield _advice("ACP945", f"conclusion.md: {name} is empty", CONCLUSION, line)
@@ -933,6 +950,7 @@ ADVICE_RULES = (
     reasons_given,
     hidden_placeholders,
     submitted_unwritten,
+    drafted_unwritten,
     classified_in_name,
     something_classified,
     near_gates,

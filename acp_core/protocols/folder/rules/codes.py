@@ -134,7 +134,7 @@ ADVICE: dict[str, tuple[str, str]] = {
     ),
     "ACP952": (
         "No decision can be accepted while a question is unresolved.",
-        "Classify every question; no further event is needed for it.",
+        "Classify every question, and append question_classified again.",
     ),
     "ACP953": (
         "The specification keeps the owner, but every tool takes the author of such a proposal as the owner.",
@@ -151,6 +151,14 @@ ADVICE: dict[str, tuple[str, str]] = {
     "ACP945": (
         "A section of the conclusion is empty.",
         "Fill in the section, or write that there is nothing to add.",
+    ),
+    "ACP946": (
+        "The words TBD, TODO, unresolved and 待定 refuse completion wherever they stand.",
+        "Reword that line before completed is appended.",
+    ),
+    "ACP959": (
+        "Reviewers will be asked to read a deliverable that says nothing.",
+        "Write the deliverable, and append deliverable_revised.",
     ),
     "ACP956": (
         "Agents read text that is invisible to people, and may follow it as an instruction.",

@@ -91,6 +91,12 @@ class Readiness(NamedTuple):
     under_blockers: tuple[Place, ...]
     empty: bool
 
+    @property
+    def open(self) -> tuple[Item, ...]:
+        """The items that stop the run, in order."""
+        stopping = {*self.blocking, *self.unresolved, *self.unreasoned}
+        return tuple(item for item in self.items if item in stopping)
+
     def awaits(self, item: Item, *, due: bool) -> bool:
         """Whether an item must be classified for good, or may be later.
 
@@ -382,7 +388,10 @@ def _lines_with(text: str, word: str) -> list[int]:
 
 
 class Decision(NamedTuple):
-    """A block of decisions.md under ``### D<n>. title``; of another heading, ``number`` is 0."""
+    """A block of decisions.md under ``### D<n>. title``; of another heading, ``number`` is 0.
+
+    ``id`` is how the heading writes it: D01 is not D1.
+    """
 
     number: int
     title: str
@@ -390,6 +399,7 @@ class Decision(NamedTuple):
     decided: bool
     reflected: bool
     referenced: bool
+    id: str = ""
 
 
 class Decisions(NamedTuple):
@@ -397,7 +407,7 @@ class Decisions(NamedTuple):
 
     Attributes:
         decisions: the blocks under headings of level 3, in order (dialect v2).
-        empty: whether nothing but headings, white space and comments stands in it.
+        empty: whether nothing stands in it but what stood there when the collaboration began.
     """
 
     decisions: tuple[Decision, ...]
@@ -409,6 +419,10 @@ _NUMBERED = re.compile(r"D([0-9]{1,9})\. +\S")
 _DECISION_FIELD = re.compile(r"^[^\S\n]*- Decision:", re.MULTILINE)
 
 _REFLECTED_FIELD = re.compile(r"^[^\S\n]*- Reflected in:", re.MULTILINE)
+
+_UNDECIDED = (
+    r"(?i)[\s*-]*(?:none|nothing|tbd|todo)(?: yet)?\.?(?: Only what was accepted stands here\.)?\s*"
+)
 
 _CONTENT = re.compile(r"^(?![^\S\n]*(?:#|<!--|$))[^\n]+$", re.MULTILINE)
 
@@ -426,9 +440,11 @@ def scan_decisions(text: str, references: tuple[str, ...] = ()) -> Decisions:
                 decided=_DECISION_FIELD.search(part.body) is not None,
                 reflected=_REFLECTED_FIELD.search(part.body) is not None,
                 referenced=any(reference in part.body for reference in references),
+                id=f"D{match.group(1)}" if match else "",
             )
         )
-    return Decisions(tuple(found), _CONTENT.search(text) is None)
+    empty = all(re.fullmatch(_UNDECIDED, match.group()) for match in _CONTENT.finditer(text))
+    return Decisions(tuple(found), empty)
 
 
 # A slot (<reason>, {id}, ...), or a choice ([a|b], [a / b]) where one word is wanted.

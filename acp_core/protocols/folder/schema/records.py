@@ -569,8 +569,12 @@ SCRIPTS = (
 
 _PROPOSED = "Current Proposal"
 _CONTENT = r"(?m)^(?![^\S\n]*(?:#|<!--|$))[^\n]+$"  # compiled where it is needed: by who submits
+_INSTRUCTION = (
+    r"the draft is in `[^`\n]*`\.?|what the reviewers should look at first\.?|#.*|"
+    r"(?:add|capture|describe|list|record|write) [^\n]*|"
+)
 _UNWRITTEN = (
-    r"(?i)(?:tbd|todo|none|nothing|none yet|nothing yet|pending|not written yet|not yet written|"
+    r"(?:tbd|todo|none|nothing|none yet|nothing yet|pending|not written yet|not yet written|"
     r"to be (?:written|done|defined|determined)|<[^>\n]*>|[.…]*)\.?"
 )
 
@@ -579,11 +583,15 @@ def is_unwritten_proposal(text: str) -> bool:
     """Whether proposal.md still says what it said when the collaboration began: nothing."""
     from acp_core.files import markdown  # late: only the proposal's owner and validators need it
 
-    bodies = [part.body for part in markdown.sections(text, 2) if part.title == _PROPOSED]
-    if not bodies:
+    parts = list(markdown.sections(text, 2))
+    if all(part.title != _PROPOSED for part in parts):
         return re.search(_CONTENT, text) is None
-    words = (line.strip(" \t-*") for body in bodies for line in body.splitlines())
-    return all(re.fullmatch(_UNWRITTEN, line) for line in words)
+    for part in parts:
+        form = _UNWRITTEN if part.title == _PROPOSED else f"(?:{_INSTRUCTION}{_UNWRITTEN})"
+        words = (line.strip(" \t-*") for line in part.body.splitlines())
+        if part.title != "Purpose" and not all(re.fullmatch(f"(?i){form}", line) for line in words):
+            return False
+    return True
 
 
 SHARE = os.path.join(".acp", "share.json")

@@ -141,7 +141,7 @@ class Builder:
             phases=self._rail.phases(machine),
             participants=timeline.participants(facts, kinds, facts.history.latest, events),
             turns=turns,
-            next_actions=timeline.next_actions(facts),
+            next_actions=timeline.next_actions(facts, now),
             events=events,
             documents=documents,
             outcome=timeline.OUTCOME,

@@ -314,7 +314,7 @@ def turns(facts: Facts, now: datetime) -> tuple[Turn, ...]:
     )
 
 
-def next_actions(facts: Facts) -> tuple[NextAction, ...]:
+def next_actions(facts: Facts, now: datetime) -> tuple[NextAction, ...]:
     """What each participant should do now; nothing in an unknown dialect."""
     machine = facts.history.machine
     if facts.dialect == UNKNOWN_DIALECT:
@@ -325,7 +325,7 @@ def next_actions(facts: Facts) -> tuple[NextAction, ...]:
         waited = name in machine.waits
         kind = (name == machine.owner, waited)
         if kind not in said:
-            said[kind] = prompts.next_action(machine, facts, name)
+            said[kind] = prompts.next_action(machine, facts, name, now.timestamp())
         shown.append(NextAction(clean_name(name, ID) or "?", said[kind], waited))
     return tuple(shown)
 

@@ -53,11 +53,17 @@ def foresee(opened: Opened, entry: Entry, after: Opened, edits: Sequence[Edit]) 
     before = judge(facts).errors
     facts.suppose(with_state(after), entry, {edit.path: edit.after for edit in edits})
     then = judge(facts).errors
-    known = {_matter(finding) for finding in before}
+    known = {_matter(finding) for finding in before if not _stays(finding, entry)}
     new = (f for f in then if _matter(f) not in known and f.code != _NO_HEADING)
     drafts = (f.message for f in then if f.code in _OF_TEXT | _STRAY and _matter(f) in known)
     warned = entry.event in DELIVERABLE_EVENTS
     return Foreseen(then if whole else tuple(new), tuple(drafts) if warned else (), whole)
+
+
+def _stays(finding: Finding, entry: Entry) -> bool:
+    """Whether it could not be mended after the event: what is frozen does not change any more."""
+    frozen = entry.event == "deliverable_frozen" and finding.file == entry.doc
+    return frozen and finding.code in _OF_TEXT
 
 
 def _matter(finding: Finding) -> str:

@@ -88,7 +88,9 @@ def _conclusion(opened: Opened, edits: Sequence[Edit]) -> Iterator[str]:
         yield str(error)
         return
     for finding in unfinished(conclusion, opened.dialect):
-        yield finding.message
+        word, line = conclusion.placeholders[0] if conclusion.placeholders else ("", 0)
+        named = f" (line {line}: “{word}”)" if finding.code == "ACP323" else ""
+        yield finding.message + named
 
 
 def document_text(folder: str, name: str, edits: Sequence[Edit] = ()) -> str:
