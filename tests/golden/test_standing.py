@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,11 @@ QUICK = 3
 
 
 def _marked() -> list[object]:
-    count = Counter[str]()
     marked: list[object] = []
-    for number, name in enumerate(STATES):
+    for name in STATES:
         protocol = name.partition("/")[0]
         of_protocol = [each for each in STATES if each.startswith(f"{protocol}/")]
         chosen = of_protocol[:: max(1, len(of_protocol) // QUICK)][:QUICK]
-        count[protocol] += 1
         marked.append(name if name in chosen else pytest.param(name, marks=pytest.mark.slow))
     return marked
 

@@ -36,8 +36,7 @@ KINDS = {
     ),
     "workspaces": _by_kind(
         damage="A0 A1 A2 A3 A4 A5 A6 A7 A8 A9",
-        conflict="E50 E51",
-        decision="E52 E53 E58 E59",
+        decision="E50 E51 E52 E53 E58 E59",
         stalled="E54 E55",
         turn="E56 E57",
     ),

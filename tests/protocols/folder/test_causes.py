@@ -108,7 +108,7 @@ class TestTheLogOrTheStateIsBroken:
             change_protocol(folder, participants=[])
             said = " ".join(Acp(tmp_path)("why", str(folder)).stdout.split())
             _, said = said.split(" 1. ", 1)
-            assert said.startswith("protocol.json names no participants (A0"), said
+            assert "protocol.json names no participants (A0" in said, said
             said = said.lower()  # with capitals where a sentence stands by itself
             assert said.count("add the participants to protocol.json") == 1
             assert said.count("names no participants") == 1
@@ -210,7 +210,7 @@ class TestAHalfDoneTurn:
         self.touch(folder, "proposal.md", 1)
         assert codes(folder, minutes=10) == []
         assert codes(folder, minutes=12) == ["C1"]
-        assert codes(folder, minutes=36) == ["B14", "C1"]
+        assert codes(folder, minutes=36) == ["C1", "B14"]
 
 
 REFUSED_GATES = "error: completion gates must be checked first: The rollout order is agreed"

@@ -220,7 +220,7 @@ def test_a_draft_that_nobody_watches_any_more_is_taken_over(tmp_path: Path) -> N
     assert codes(root, watcher(root, "orchestrator", alive=True)) == []
 
 
-def test_contradictions_come_first_and_nothing_is_said_of_a_run_that_is_over(
+def test_decisions_come_first_and_nothing_is_said_of_a_run_that_is_over(
     tmp_path: Path,
 ) -> None:
     root = run(tmp_path / "stuck")
