@@ -22,7 +22,7 @@ from acp_core.model.past import Story, TrackedFile
 from acp_core.model.text import clean, clean_line
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.folder.matters.causes import Damage, Repairs, causes
+from acp_core.protocols.folder.matters.causes import Damage, Repairs, causes, store_note
 from acp_core.protocols.folder.past import is_edit, recorded_files
 from acp_core.protocols.folder.read import facts as read_facts
 from acp_core.protocols.folder.read.current_state import people_of_settings
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.write.repair import Outlook
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
+_AGAIN = 5.0  # seconds between two looks whether a folder that is watched follows its store
 GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
 
 
@@ -93,6 +94,7 @@ class FolderCollaboration(Collaboration):
         self._last: Snapshot | None = None
         self._is_live = False
         self._followed: Wanted | None = None
+        self._store_note = ""
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Have a shared folder synchronized while it is watched: its files tell what changed."""
@@ -113,6 +115,11 @@ class FolderCollaboration(Collaboration):
         if last is not None and _is_half_appended(self.facts):
             self.facts.unsettled = "an event is being appended"
             self.facts.recheck = now.timestamp() + GRACE
+        note = store_note(self.key)
+        if note and self._is_live:  # whoever follows it begins, or asks its store again
+            self.facts.recheck = now.timestamp() + _AGAIN
+        changed |= note != self._store_note
+        self._store_note = note
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is None or changed or due:
             self._last = self._builder.snapshot(self.facts, now)

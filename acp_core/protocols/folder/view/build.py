@@ -216,6 +216,10 @@ def _source(facts: Facts) -> Source:
         problems.append(facts.strange_share)
     if problems:
         return Source(SourceState.STALE, clean_line("; ".join(problems)))
+    if facts.history.machine.phase == "completed":
+        return Source()  # nothing more comes
+    if late := causes.store_note(facts.folder):
+        return Source(SourceState.STALE, late)
     return Source()
 
 
