@@ -22,7 +22,7 @@ from acp_core.model.past import Story, TrackedFile
 from acp_core.model.text import clean, clean_line
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.folder.matters.causes import Damage, Repairs, causes, store_note
+from acp_core.protocols.folder.matters.causes import Damage, Repairs, causes
 from acp_core.protocols.folder.past import is_edit, recorded_files
 from acp_core.protocols.folder.read import facts as read_facts
 from acp_core.protocols.folder.read.current_state import people_of_settings
@@ -115,11 +115,14 @@ class FolderCollaboration(Collaboration):
         if last is not None and _is_half_appended(self.facts):
             self.facts.unsettled = "an event is being appended"
             self.facts.recheck = now.timestamp() + GRACE
-        note = store_note(self.key)
-        if note and self._is_live:  # whoever follows it begins, or asks its store again
-            self.facts.recheck = now.timestamp() + _AGAIN
-        changed |= note != self._store_note
-        self._store_note = note
+        if records.is_shared(self.key):
+            from acp_core.protocols.folder.matters import store  # only shared ones need it
+
+            note = store.note(self.key)
+            if note and self._is_live:  # whoever follows it begins, or asks its store again
+                self.facts.recheck = now.timestamp() + _AGAIN
+            changed |= note != self._store_note
+            self._store_note = note
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is None or changed or due:
             self._last = self._builder.snapshot(self.facts, now)

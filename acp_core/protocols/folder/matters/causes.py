@@ -16,17 +16,16 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.model import Finding, Matter, Severity, Status, Turn
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
-from acp_core.model.matter import NOBODY, OWNER, TIME, About, Kind, damage, verdicts
+from acp_core.model.matter import OWNER, TIME, About, damage, verdicts
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder.matters import gates as matters_gates
-from acp_core.protocols.folder.read import following
 from acp_core.protocols.folder.read.current_state import event_of_turn, required, steps
 from acp_core.protocols.folder.read.facts import (
     INFERRED,
@@ -36,7 +35,6 @@ from acp_core.protocols.folder.read.facts import (
     KeptText,
     trusted_after,
 )
-from acp_core.protocols.folder.read.following import Behind
 from acp_core.protocols.folder.read.log import NEWLINES
 from acp_core.protocols.folder.rules import unrecoverable_log
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
@@ -697,63 +695,11 @@ def conflict_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
         yield _strange(facts.strange_share)
     over = case.snapshot.status is Status.COMPLETED  # nothing more comes
     if not (over or facts.newer_share or facts.strange_share) and records.is_shared(facts.folder):
-        yield from _behind(facts.folder)
+        from acp_core.protocols.folder.matters import store  # late: most folders are not shared
+
+        yield from store.causes(facts.folder)
     for each in facts.kept:
         yield _events(each) if each.document == records.LOG_FILE else _document(each)
-
-
-def store_note(folder: str) -> str:
-    """As of when a shared folder is read, and why not now; "" where it follows its store."""
-    late = following.behind(folder) if records.is_shared(folder) else None
-    if late is None:
-        return ""
-    why = clean_line(late.reason, _LONG_EVIDENCE) or "nothing here follows its store"
-    return f"as of {_as_of(late)}: {why}"
-
-
-def _as_of(late: Behind) -> str:
-    return "an unknown time" if late.at is None else dated(datetime.fromtimestamp(late.at, UTC))
-
-
-def _behind(folder: str) -> Iterator[Matter]:
-    """The store of a shared folder is not read: what stands here may not be what stands there."""
-    late = following.behind(folder)
-    if late is None:
-        return
-    since = None if late.at is None else datetime.fromtimestamp(late.at, UTC)
-    reason = clean_line(late.reason, _LONG_EVIDENCE)
-    evidence = (f"the folder is as of {_as_of(late)}",)
-    if late.is_refused:
-        yield Matter(
-            "C6",
-            f"what the store of this folder holds is refused: {reason}",
-            instruction="find out on the other hosts who changed the store; until then, nothing is taken from it",
-            evidence=evidence,
-            since=since,
-            key=f"store-refused:{mark([reason])}",
-        )
-    elif reason:
-        yield Matter(
-            "C6",
-            f"the store of this folder does not answer: {reason}",
-            instruction="wait: acp asks it again by itself",
-            move=TIME,
-            kind=Kind.PAUSE,
-            evidence=evidence,
-            since=since,
-            key="store-silent",
-        )
-    else:
-        yield Matter(
-            "C6",
-            "nothing here follows the store of this folder, which may have changed",
-            instruction=f"follow it with `acp sync {shlex.quote(folder)}`",
-            move=NOBODY,
-            kind=Kind.REMARK,
-            evidence=evidence,
-            since=since,
-            key="store-not-followed",
-        )
 
 
 def _newer(reason: str) -> Matter:
