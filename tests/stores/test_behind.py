@@ -14,6 +14,7 @@ from pathlib import Path
 
 from acp_core.protocols.folder.read import following
 from tests.agents.support import wait_for
+from tests.stores import mirrors
 from tests.stores.hosts import ROOT, Host, git, repository, started
 
 HOUR = 3600.0
@@ -114,3 +115,27 @@ def forge(store: Path, ref: str) -> None:
     tree = git("write-tree", cwd=store)
     commit = git("commit-tree", tree, "-m", "forged", cwd=store)
     git("update-ref", ref, commit, cwd=store)
+
+
+def test_a_mirror_says_that_its_host_was_not_heard_of(tmp_path: Path) -> None:
+    """A run whose publisher is dead is as of then, and not running and valid now."""
+    store = f"git+file://{repository(tmp_path)}"
+    alpha = mirrors.conductor(tmp_path, mirrors.gated_run)
+    alpha.done_here("share", store, "--id", mirrors.ID, "--yes")
+    beta = mirrors.reader(tmp_path, store)
+    with syncing(beta):
+        wait_for(lambda: noted(beta).get("reached") is True, "the store to be read")
+        assert "as of" not in beta.done_here("status")
+        (heard,) = (beta.home / "cache" / "heard").iterdir()
+        told = json.loads(heard.read_text())
+        assert list(told["hosts"]) == ["alpha"]
+        told["hosts"]["alpha"][1] -= HOUR
+        heard.write_text(json.dumps(told))
+        for words in (("status",), ("show",)):
+            shown = " ".join(beta.done_here(*words).split())
+            assert "alpha controls this run, and was not heard of since" in shown, words
+            assert "as of " in shown
+        assert "~ stale" in beta.done_here("status") or "needs you" in beta.done_here("status")
+    long_ago(beta)
+    shown = " ".join(beta.done_here("status").split())
+    assert "nothing here follows its store" in shown

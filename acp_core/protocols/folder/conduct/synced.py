@@ -208,7 +208,8 @@ class Store:
                 try:
                     if time.monotonic() >= self._beat_at + BEAT:
                         self._beat_at = time.monotonic()
-                        playing = [e.id for e in list(self._folders.values()) if e.process.plays]
+                        here = [(e.id, e.process) for e in list(self._folders.values())]
+                        playing = [id for id, each in here if each.plays or each.conducts]
                         news.beat(hosts.this_host(), frozenset(playing))
                     found = news.wait(lambda: self._tips, _NEWS)
                     pause = 1.0

@@ -434,7 +434,8 @@ class Process:
             return
         state = host_state(self.folder)
         same = self._told is not None and self._told._replace(at=state.at) == state
-        if same and (not state.participants or now < self._told_at + SIGN_OF_LIFE):
+        lives = bool(state.participants) or self.conducts
+        if same and (not lives or now < self._told_at + SIGN_OF_LIFE):
             return
         self.engine.tell(state)
         self._told, self._told_at = state, now
@@ -527,6 +528,7 @@ class ReaderProcess(Process):
         """Bring what is new."""
         with manifests.held(self.folder):
             came = bring_mirror(self.folder, self.engine)
+        hosts.listen(self.address, self.engine)
         return Step(came=came)
 
 
@@ -876,10 +878,12 @@ def bring_news(folder: str) -> str:
     if following.is_synced(folder):
         return ""
     try:
-        with open_engine(stores_address.pinned_address(folder)) as engine:
+        address = stores_address.pinned_address(folder)
+        with open_engine(address) as engine:
             if is_reader(folder):
                 with manifests.held(folder):
                     bring_mirror(folder, engine)
+                hosts.listen(address, engine)
                 notes = ""
             else:
                 notes = "; ".join(shared.sync(folder, engine, publish=False).notes)
