@@ -30,7 +30,7 @@ ITEMS = (
 )
 LONG = timedelta(minutes=31)
 MOST = 400  # turns that a collaboration takes at most
-HUMAN = re.compile(r"\ba human\b")
+ENDS = re.compile(r"stop; collaboration is complete|resolve the blocker|.*\ba human\b")
 BESIDE = ("deliverable_drafted", "deliverable_revised")  # which the next event does not wait for
 
 
@@ -56,6 +56,7 @@ class World(Protocol):
     def check(self, *, gates: bool) -> bool: ...
     def conclude(self) -> bool: ...
     def mend(self) -> bool: ...
+    def resume(self) -> None: ...
     def pass_time(self) -> None: ...
 
 
@@ -69,6 +70,8 @@ def obey(world: World, who: str, said: str, chance: random.Random) -> bool:
         world.append(who, "blocked")
     elif said.startswith("append blocked"):
         world.append(who, "blocked")
+    elif "--resume" in said:
+        world.resume()
     elif said.startswith(("wait", "stop", "resolve the blocker")):
         return False
     elif said.startswith(("classify every open question", "clear what is open")):
@@ -92,7 +95,7 @@ def obey(world: World, who: str, said: str, chance: random.Random) -> bool:
             world.check(gates=True)
         if "draft the primary deliverable" in said:
             world.draft(who)
-        if "run acp validate" in said and world.mend():
+        if re.search("run .*validate", said) and world.mend():
             return True
         events = [each for each in re.findall(r"[a-z_]+", said) if each in records.EVENTS_V2]
         event = next(each for each in events if each not in BESIDE)
@@ -129,7 +132,7 @@ def play(world: World, chance: random.Random, deaf: bool = False) -> None:
                 return
         if moved:
             waited = 0
-        elif all(HUMAN.search(each) for each in said.values()):
+        elif all(ENDS.match(each) for each in said.values()):
             return
         elif waited:
             raise Stuck(f"nobody moves: {said}")
@@ -259,6 +262,9 @@ class Memory:
 
     def mend(self) -> bool:
         return False
+
+    def resume(self) -> None:
+        raise Stuck("a log in memory has its first event")
 
     def pass_time(self) -> None:
         self.now += LONG
