@@ -50,6 +50,7 @@ def test_whoever_obeys_comes_to_an_end(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 def test_whoever_obeys_comes_to_an_end_from_anywhere() -> None:
     first = secrets.randbelow(1 << 32)
     print(f"seeds {first} to {first + 9_999}")
