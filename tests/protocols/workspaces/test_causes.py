@@ -19,6 +19,7 @@ from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.acts.binding import actions
 from acp_core.protocols.workspaces.collaboration import open_workspaces
+from tests.agents.support import wait_for
 from tests.protocols.workspaces.making import (
     NOW,
     agent,
@@ -265,6 +266,19 @@ def test_what_settles_one_cause_is_not_blamed_for_another(tmp_path: Path) -> Non
     triage = next(each for each in offered(opened, seen) if each.name == "triage")
     done = triage.perform(triage.inputs(agent="ann", decision="accept", reason="enough"))
     assert done.sentence == "Decide on ann (attempt 1): accept. Fixed."
+
+
+def test_an_agent_that_only_begins_again_is_not_called_fixed(tmp_path: Path) -> None:
+    """Whatever it returned last time: how it ends this time is not known when it begins."""
+    root = prepare(tmp_path / "run", "ann")
+    acp("dispatch", root, "--", *program(tmp_path / "own", ann=["partial", "partial"]))
+    opened = open_workspaces(str(root))
+    seen = replace(opened.refresh(utc_now()), causes=tuple(causes(root, at=utc_now())))
+    assert [cause.code for cause in seen.causes] == ["E52"]
+    rerun = next(each for each in offered(opened, seen) if each.name == "rerun")
+    done = rerun.perform(rerun.inputs(agent="ann"))
+    assert done.sentence.startswith("Started ann.") and "Fixed" not in done.sentence
+    wait_for(lambda: codes(root, at=utc_now()) == ["E52"], "its second partial result")
 
 
 def test_the_age_of_the_last_write_goes_on_while_nothing_changes(tmp_path: Path) -> None:
