@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.tui.stage import (
     StageFleet,
     dashboard,
     finished,
+    hides,
     is_open,
     opens,
     screen_text,
@@ -48,6 +50,32 @@ def stop_key(app: Any) -> str | None:
     """What the key that stops work is called at the foot; None where it is not offered."""
     entry = app.screen.active_bindings.get("b")
     return entry.binding.description if entry else None
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["fleet", "collaboration"])
+async def test_nothing_is_to_be_stopped_from_the_moment_on_at_which_it_is_over(
+    tmp_path: Path, opened: bool
+) -> None:
+    """However long the question takes what can be done now."""
+    fleet: Any = StageFleet(snapshot("a"))
+    fleet.offered = (action("freeze", "Freeze it", Intent.STOP_EVERYTHING),)
+    app: Any = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await shows(pilot, "reviewing")
+        if opened:
+            await pilot.press("enter")
+            await opens(pilot, "CollaborationScreen")
+        await shows(pilot, "b Freeze it")
+        answered, call = asyncio.Event(), fleet.call
+
+        async def slowly(*given: Any) -> Any:
+            await answered.wait()
+            return await call(*given)
+
+        fleet.call = slowly
+        fleet.show(finished("a"))
+        await hides(pilot, " b ")
+        answered.set()
 
 
 async def test_the_stop_key_is_offered_where_something_can_be_stopped(tmp_path: Path) -> None:
