@@ -52,6 +52,39 @@ def stop_key(app: Any) -> str | None:
     return entry.binding.description if entry else None
 
 
+@pytest.mark.parametrize(
+    ("protocol", "act", "label"),
+    [
+        ("folder", "relaunch", "Restart"),
+        ("workspaces", "triage", "Decide"),
+        ("wire", "answer", "Answer a task"),
+        ("governed", "approve_gate", "Approve the gate"),
+        ("cycle", "launch", "Start loops"),
+        ("folder", "nobody_knows_it", "Do it"),
+    ],
+)
+async def test_a_fix_is_called_what_its_description_calls_it_and_never_by_its_name(
+    tmp_path: Path, protocol: str, act: str, label: str
+) -> None:
+    """Also while the collaboration has not said yet what it offers."""
+    need = decision("n", "X", "no review came", act=act)
+    app: Any = dashboard(
+        StageFleet(replace(snapshot("a", needs=(need,)), protocol=protocol)), tmp_path
+    )
+    seen: set[str] = set()
+
+    def told() -> str:
+        row = next((r for r in screen_text(app).splitlines() if "! No review came" in r), "")
+        seen.add(row.partition("f: ")[2].partition(" · a: ")[0])
+        return label
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await shows(pilot, "reviewing")
+        await pilot.press("enter")
+        await until(pilot, lambda: told() in seen)
+    assert seen <= {"", "…", label}
+
+
 @pytest.mark.parametrize("opened", [False, True], ids=["fleet", "collaboration"])
 async def test_nothing_is_to_be_stopped_from_the_moment_on_at_which_it_is_over(
     tmp_path: Path, opened: bool
