@@ -293,7 +293,7 @@ def _whose(cause: Matter) -> str:
     return {
         Mover.OWNER: "",
         Mover.TIME: "may pass by itself",
-        Mover.NOBODY: "for your information",
+        Mover.NOBODY: "",
     }.get(cause.move.who, f"{cause.move.name or 'another account'} is to end it")
 
 

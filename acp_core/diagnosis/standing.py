@@ -34,6 +34,9 @@ def standing(snapshot: Snapshot, problems: Iterable[Matter]) -> tuple[Matter, ..
     """
     found = {each.key or f"{each.code}:{each.sentence}": each for each in problems}
     explained = {key for each in found.values() for key in each.explains}
+    for obstacle in snapshot.obstacles:
+        if obstacle.key in found:  # told in more detail, by what it is the reason of
+            found[obstacle.key] = found[obstacle.key]._replace(refuses=obstacle.refuses)
     for each in (*snapshot.obstacles, *snapshot.needs, *snapshot.questions, *snapshot.notices):
         if each.key not in explained:
             found.setdefault(each.key, each)
