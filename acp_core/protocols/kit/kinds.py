@@ -77,9 +77,13 @@ PLACES = {kind: place for place, kinds in enumerate(_ORDER, 1) for kind in kinds
 
 
 def kind_of(protocol: str, matter: Matter) -> Kind:
-    """Which kind of matter it is: that of its code, else what its protocol says."""
-    own = KINDS.get(protocol, {})
-    return own.get(matter.code) or KINDS[""].get(matter.code) or matter.kind
+    """Which kind of matter it is: that of its code, else what its protocol says.
+
+    A failure that passes by itself is a pause for as long as it does.
+    """
+    if matter.kind is Kind.PAUSE:
+        return matter.kind
+    return KINDS.get(protocol, {}).get(matter.code) or KINDS[""].get(matter.code) or matter.kind
 
 
 def place(matter: Matter) -> int:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -39,16 +39,17 @@ from acp_core.model import (
 from acp_core.model.action import Change, Intent
 from acp_core.model.errors import InvalidInput
 from acp_core.model.format import continued, names_in
-from acp_core.model.matter import About, Matter, Move, Until, Verdict
+from acp_core.model.matter import Matter, Verdict
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.wire.network.agent_directory import Way, ways_to
 from acp_core.protocols.wire.network.channels import until_one_ends
 from acp_core.protocols.wire.network.client import AgentError, Client
 from acp_core.protocols.wire.network.client import Event as AgentEvent
 from acp_core.protocols.wire.read import folder, known
+from acp_core.protocols.wire.read.bridged_matters import PARTS, of_earlier, plain, with_matters
 from acp_core.protocols.wire.read.folder import EVENTS, TASKS, Reach
 from acp_core.protocols.wire.read.known import Known
-from acp_core.protocols.wire.schema.basics import Json, count, encode, fields_of, objects, time_text
+from acp_core.protocols.wire.schema.basics import Json, count, encode, fields_of, objects
 from acp_core.protocols.wire.schema.bodies import data_part
 
 if TYPE_CHECKING:
@@ -322,7 +323,7 @@ def snapshot_json(shown: Snapshot, have: int = 0, digest: str = "") -> Json:
     )
     return {
         "form": FORM,
-        "snapshot": {**plain(here), **_of_earlier(here)},
+        "snapshot": {**plain(here), **of_earlier(here)},
         "begin": begin,
         "total": total,
         "digest": digest_of(shown.events),
@@ -379,92 +380,6 @@ def digest_of(events: Iterable[Event] | Sequence[Event]) -> str:
     return found.hexdigest()
 
 
-def _of_earlier(shown: Snapshot) -> Json:
-    """The matters as readers of 0.2 know them: by the names that their fields had then; until 0.4."""
-    forms = {
-        "needs": ("text", "action"),
-        "causes": ("headline", "remedy"),
-        "obstacles": ("sentence", "remedy"),
-        "questions": ("text", "action"),
-        "notices": ("text", "action"),
-    }
-    return {
-        name: [_earlier(each, *names) for each in getattr(shown, name)]
-        for name, names in forms.items()
-    }
-
-
-def _earlier(matter: Matter, sentence: str, act: str) -> Json:
-    about = plain(matter.about)
-    told = {
-        "key": matter.key, "code": matter.code, "kind": matter.code, "since": plain(matter.since),
-        "advice": matter.instruction, "cure": matter.instruction, "evidence": list(matter.evidence),
-        "certain": matter.certain, "wanted": matter.wanted, "given": plain(matter.given),
-        "others": list(matter.others), "allowed": sorted(matter.refuses or ()),
-    }  # fmt: skip
-    return {**about, **told, sentence: matter.sentence, act: matter.remedy or None}
-
-
-def _with_matters(snapshot: Json) -> Json:
-    """What a bridge tells of a Snapshot, with matters also where it is one of 0.2."""
-    listed = snapshot.get("matters")
-    known = {each.get("key"): each for each in objects(listed)} if listed else {}
-    told = dict(snapshot)
-    for name in _MATTERS[1:]:
-        entries = [_as_matter(each, name) for each in objects(snapshot.get(name))]
-        told[name] = [known.get(each["key"], each) for each in entries]
-    return told
-
-
-def _as_matter(entry: Json, name: str) -> Json:
-    """A problem, need, question or notice of 0.2, as a matter."""
-    act = entry.get("action") or entry.get("remedy")
-    given, others = entry.get("given") or (), entry.get("others") or ()
-    about = {each: entry.get(each) for each in ("participant", "document", "line", "event")}
-    code = entry.get("kind") if name == "questions" else entry.get("code")
-    mine = entry.get("wanted", name != "notices")
-    passing = "nobody" if name == "notices" else "time"
-    kinds = {
-        "needs": "decision",
-        "obstacles": "damage",
-        "questions": "question",
-        "notices": "remark",
-    }
-    told: Json = {
-        "code": code, "key": entry.get("key") or f"{code}:{entry.get('document') or ''}",
-        "kind": kinds.get(name, "stalled"), "about": about, "since": entry.get("since"),
-        "move": {"who": "owner" if mine else passing},
-        "evidence": entry.get("evidence") or (), "certain": entry.get("certain", True),
-        "instruction": entry.get("advice") or entry.get("cure") or "",
-        "refuses": entry.get("allowed") or () if name == "obstacles" else None,
-        "verdicts": [
-            *([{"act": act, "given": given}] if act else ()),
-            *({"act": other, "given": given, "ends": False} for other in others),
-        ],
-    }  # fmt: skip
-    sentence = next(
-        (entry[each] for each in ("sentence", "headline", "text") if each in entry), None
-    )
-    return told if sentence is None else {**told, "sentence": sentence}
-
-
-def plain(value: Any) -> Any:
-    """A part of the model as JSON can hold it."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return time_text(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, _MATTER):
-        return {name: plain(getattr(value, name)) for name in value._fields}
-    if isinstance(value, Set):
-        return sorted(value)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [plain(each) for each in value]
-    return value
-
-
 def _elsewhere(link: Link) -> Link:
     return replace(link, location=os.path.basename(link.location), found=False)
 
@@ -479,15 +394,10 @@ _LINE, _TEXT = 1_000, 8_000  # characters of a line, and of what may have severa
 
 _DEPTH = 8
 
-_MATTER = (Matter, Move, Until, About, Verdict)
-"""The parts of the model that are tuples of names."""
 
 _LONG = frozenset({"cells", "evidence"})  # fields that may have several lines
 
 _ACTIONS = frozenset({"action"})
-
-_MATTERS = ("matters", "needs", "causes", "obstacles", "questions", "notices")
-"""The fields of a Snapshot that hold matters."""
 
 
 class Unfit(InvalidInput):
@@ -554,7 +464,7 @@ class Mirror:
                 _event().validate_python({n: v for n, v in each.items() if n in known})
                 for each in answer.events
             ]
-            given = _snapshot().validate_python({**_with_matters(answer.snapshot), "events": ()})
+            given = _snapshot().validate_python({**with_matters(answer.snapshot), "events": ()})
         except ValidationError as error:
             raise Unfit(_words(error)) from None
         except RecursionError:
@@ -643,7 +553,7 @@ def _cleaned(value: Any, allowed: frozenset[str], depth: int, name: str = "") ->
     if isinstance(value, Verdict):
         given = _cleaned(value.given, allowed, depth + 1)
         return value._replace(given=given)
-    if isinstance(value, _MATTER):
+    if isinstance(value, PARTS):
         if isinstance(value, Matter):
             possible = tuple(each for each in value.verdicts if each.act in allowed)
             value = value._replace(verdicts=possible)
