@@ -233,13 +233,15 @@ WHY = command_of(
         fields=(FOLDER,),
         command="why",
         help=(
-            "The most important problem comes first. Each problem is printed with its evidence, "
-            "whether acp saw or inferred it, and the command that fixes it."
+            "The most important problem comes first: what refuses writes, what a person must decide, "
+            "other damage, what failed, what does not run. Each problem is printed with its evidence, "
+            "whether acp saw or inferred it, and the command that fixes it; what cannot be solved "
+            "before another problem says from which it follows."
         ),
         examples=("acp why checkout", "acp why ~/work/checkout --json"),
         exits=(
-            (0, "not stuck, or the problem will pass by itself"),
-            (1, "a problem needs you"),
+            (0, "nothing that you have not acknowledged needs you"),
+            (1, "something needs you"),
             (2, "FOLDER cannot be read, or invalid input"),
             (130, "interrupted"),
         ),
@@ -253,11 +255,12 @@ CARD = command_of(
         fields=(FOLDER,),
         command="card",
         help="A card shows the facts that a decision depends on: the claim, objections, gate items, tests, "
-        "files. The commands refuse if any of these has changed since (--matter).",
+        "files. A problem that can be fixed has a card, too. The commands refuse if any of these has "
+        "changed since (--matter).",
         examples=("acp card checkout", "acp card ~/work/checkout --json"),
         exits=(
-            (0, "no decision waits"),
-            (1, "a decision waits for you"),
+            (0, "nothing that you can decide or fix needs you"),
+            (1, "a decision or a fix waits for you"),
             (2, "FOLDER cannot be read, or invalid input"),
             (130, "interrupted"),
         ),
