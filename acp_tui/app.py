@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from acp_core.model import Action, Outcome, Target
     from acp_core.person.attention import Attention
     from acp_core.person.settings import Settings
+    from acp_tui.widgets.outcome_line import Outcomes
 
 START = 5.0  # s after which the start is over even where reading goes on
 
@@ -145,7 +146,7 @@ class AcpApp(PaintingApp):
         self._screenshots = Screenshots(self)
         self._quit_guard = QuitGuard(self)
         self.opening = Opening(self)
-        self._key_queue = KeyQueue(self, super().on_event, lambda: self.opening.is_under_way)
+        self._key_queue = KeyQueue(self, self._hand_on, lambda: self.opening.is_under_way)
         places = list(paths) or ["."]
         self._all_that_runs = [path for path in places if path == RUNNING]
         self.links = tuple(path for path in places if is_link(path))
@@ -184,6 +185,18 @@ class AcpApp(PaintingApp):
             [*self.paths, *self.links, *self._all_that_runs],
             clock=self.now, recorder=recorder, rows=True,
         )  # fmt: skip
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """How the last act ended, where that shows still."""
+        from acp_tui.widgets.outcome_line import Outcomes
+
+        return Outcomes(self)
+
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether any act ended yet: nothing of `outcomes` is loaded before."""
+        return "outcomes" in self.__dict__
 
     @property
     def where(self) -> tuple[str, ...]:
@@ -380,6 +393,12 @@ class AcpApp(PaintingApp):
             await self._key_queue.take(event)
         else:
             await super().on_event(event)
+
+    async def _hand_on(self, event: events.Key | events.Paste) -> None:
+        """Hand a key to what has the focus, unless it was for the outcome that shows."""
+        if isinstance(event, events.Key) and self.has_outcomes and self.outcomes.takes(event):
+            return
+        await super().on_event(event)
 
     async def on_key(self, event: events.Key) -> None:
         """Leave from a dialog too: it keeps what it does not know of from the app's bindings."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual import events
@@ -376,9 +377,10 @@ CARD = (
 )  # fmt: skip
 
 RESULT = (
-    bind("result.next", "enter", "open", "Next", show=True, display="enter",
-         tooltip="Run the next action"),
-    bind("result.close", "escape", "close", "Later", show=True, display="esc"),
+    bind("result.copy", "y", "copy", "Copy the outcome",
+         tooltip="Copy the path or link of an outcome that stays until a key, else its words"),
+    bind("result.close", "escape", "close", "Close the outcome",
+         tooltip="Any other key closes an outcome that stays, too, and does what it does"),
 )  # fmt: skip
 
 READING = (bind("reading.close", "escape,q", "close", "Back", show=True, display="esc"),)
@@ -398,6 +400,9 @@ TABLE = (
     *RESULT, *READING, *HELP, *PICK,
 )  # fmt: skip
 """Every binding of the dashboard."""
+
+RETIRED = frozenset({"result.next"})
+"""Ids of keys that there were once: whoever chose a key for one hears nothing of it."""
 
 
 def rank(binding: Binding) -> int:
@@ -436,7 +441,7 @@ def display(app: AcpApp, id: str) -> str:
 
 def problems(chosen: Mapping[str, str]) -> list[str]:
     """What is wrong with the keys that a person chose (binding id to keys), a line each."""
-    known = {binding.id for binding in TABLE}
+    known = {binding.id for binding in TABLE} | RETIRED
     return [
         f"config.toml: unknown key id {id!r} (? lists all ids)"
         for id in sorted(chosen)
@@ -446,7 +451,8 @@ def problems(chosen: Mapping[str, str]) -> list[str]:
 
 Input = events.Key | events.Paste
 LONGEST = 10.0
-"""Seconds for which keys wait at most for what is being made; a form takes more than one on a busy machine."""
+"""Seconds for which keys wait at most for a screen that is being made, whichever it is, all of them together;
+a form takes more than one on a busy machine. After that they go to it as it is."""
 PAUSE = 0.01
 NEVER_HELD = frozenset({"escape", "ctrl+q", "ctrl+c"})
 """Keys that leave: nobody is kept in a form that does not come."""
@@ -460,6 +466,7 @@ class KeyQueue:
         app: App[Any],
         forward: Callable[[Input], Awaitable[None]],
         is_held: Callable[[], bool] = lambda: False,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Make it.
 
@@ -467,10 +474,14 @@ class KeyQueue:
             app: Its focused widget gets the keys.
             forward: Hands a key to it.
             is_held: Says whether keys wait although the screen is made.
+            clock: Seconds that pass.
         """
         self._app = app
         self._forward = forward
         self._is_held = is_held
+        self._clock = clock
+        self._waited_for: object = None  # what was being made when a key was looked at last
+        self._since = 0.0  # and since when keys have waited for it
         self._waiting: deque[Input] = deque()
         self._busy = False  # a key is on its way
 
@@ -482,16 +493,23 @@ class KeyQueue:
             self._busy = True
             await self._hand_on(event)
 
-    async def _hand_on(self, event: Input, waited: float = 0.0) -> None:
-        leaving = isinstance(event, events.Key) and event.key in NEVER_HELD
-        held = is_being_made(self._app.screen) or self._is_held()
-        if held and waited < LONGEST and not leaving:
-            later = partial(self._hand_on, event, waited + PAUSE)
+    async def _hand_on(self, event: Input) -> None:
+        if self._must_wait(event):
+            later = partial(self._hand_on, event)
             self._app.set_timer(PAUSE, lambda: self._after_focus(later))
             return
         target = self._app.focused or self._app.screen
         await self._forward(event)
         self._follow(target, partial(self._follow_messages, target))
+
+    def _must_wait(self, event: Input) -> bool:
+        """Whether what takes the key is still being made, and keys have not waited `LONGEST` for it."""
+        screen = self._app.screen
+        making = screen if is_being_made(screen) else self if self._is_held() else None
+        if making is not self._waited_for:
+            self._waited_for, self._since = making, self._clock()
+        leaving = isinstance(event, events.Key) and event.key in NEVER_HELD
+        return making is not None and not leaving and self._clock() - self._since < LONGEST
 
     async def _follow_messages(self, target: DOMNode) -> None:
         """Go the same way again, behind what widgets told each other because of the key."""

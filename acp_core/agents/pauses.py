@@ -60,11 +60,15 @@ def sentence(runner: RunnerState, now: datetime) -> str:
     """Why a program is not at work although it is to be, and until when; "" where it does not pause.
 
     Args:
-        runner: a loop or conductor.
+        runner: the conductor of an agent, or a loop.
         now: the time.
     """
     shown = runner.shown
-    if not runner.alive or shown.ended is not None or shown.phase is not Phase.PAUSING:
+    if not runner.alive or shown.ended is not None:
+        return ""
+    if shown.capped and shown.phase is Phase.GAVE_UP:
+        return f"{shown.participant}'s agent holds: {shown.note}"
+    if shown.phase is not Phase.PAUSING:
         return ""
     words = next((words for kind, words in WORDS.items() if kind.value == shown.failure), "")
     if not words:

@@ -24,7 +24,7 @@ from acp_core.agents.registry import loops_of_others, seen_of_others
 from acp_core.agents.state import Limit, Phase, Run, RunnerState, Saved, ToolUse
 from acp_core.cli import fields as json_fields
 from acp_core.cli import output
-from acp_core.cli.output import Cell, Column, dump, say, terminal, warn
+from acp_core.cli.output import Cell, Column, Terminal, dump, say, terminal, warn
 from acp_core.files.secrets import mask
 from acp_core.loops import boot, parking, process
 from acp_core.loops import launch as loop_launch
@@ -34,7 +34,7 @@ from acp_core.loops.acts.steering import bind_answer, bind_cancel, bind_nudge, b
 from acp_core.loops.acts.table import ANSWER, CANCEL, LAUNCH, NUDGE, STOP_LOOP
 from acp_core.loops.boot import Entry
 from acp_core.loops.launch import LaunchError
-from acp_core.model import Action, Matter, Outcome, OutcomeState, Preview, format
+from acp_core.model import Action, Matter, Outcome, OutcomeState, Preview, format, spoken
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
@@ -239,17 +239,18 @@ def sentence(state: RunnerState, now: datetime, matter: Matter | None = None) ->
     Args:
         state: The loop.
         now: The time.
-        matter: What stands of it: told in its words, as everywhere.
+        matter: What stands of it, which is told below it.
     """
     near = [use.sentence for use in state.shown.budget if use.is_near and not use.is_over]
-    said = _standing(matter, now) if matter is not None else _activity(state, now)
-    return said if said in near else "; ".join(filter(None, (*near, said)))
+    return "; ".join(filter(None, (*near, "" if matter else _activity(state, now))))
 
 
-def _standing(matter: Matter, now: datetime) -> str:
+def standing(matter: Matter, now: datetime, shown_on: Terminal) -> list[str]:
+    """The lines below a loop: what stands of it, in the words in which it is told everywhere."""
     until = matter.until
     left = f" ({_left(until.at, now)})" if until is not None and until.at > now else ""
-    return f"{matter.sentence}{left}"
+    mark = spoken.mark("→", "needs you:") if matter.wanted else spoken.mark("…", "waits:")
+    return output.wrap(f"{matter.sentence}{left}", shown_on, indent="      ", first=f"    {mark} ")
 
 
 def _activity(state: RunnerState, now: datetime) -> str:
@@ -393,9 +394,13 @@ def ps(given: Values) -> int:
         Column("cost", 4, drop=3, right=True),
         Column("", 20, drop=1),
     )
-    rows = [_row(each, now, matters.get(_whose(each))) for each in shown]
-    for line in output.table(columns, rows, terminal()):
-        say(line)
+    found = [matters.get(_whose(each)) for each in shown]
+    rows = [_row(each, now, matter) for each, matter in zip(shown, found, strict=True)]
+    titles, *lines = output.table(columns, rows, terminal())
+    say(titles)
+    for line, matter in zip(lines, found, strict=True):
+        for each in (line, *(standing(matter, now, terminal()) if matter else ())):
+            say(each)
     return 0
 
 

@@ -2,8 +2,7 @@
 
 The protocol's own actions and those about participants' loops, what mends a cause first. After
 each: it is written into the person's journal; loops that had given up are told to try again; and
-it is looked at again, so that the person reads whether it helped. What a person would do next:
-meet the first need, or start what runs the collaboration.
+it is looked at again, so that the person reads whether it helped, or what still stands.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from acp_core.agents import registry
 from acp_core.agents.state import Phase
@@ -22,15 +21,15 @@ from acp_core.diagnosis.personal import Noted
 from acp_core.diagnosis.processes import UnmanagedProcesses
 from acp_core.loops.acts import names, table
 from acp_core.loops.acts.about import About, without_turns
-from acp_core.loops.wording import IDLE, is_idle, starting_act
 from acp_core.model import Action, Matter, Outcome, OutcomeState, Snapshot, Status
+from acp_core.model.action_spec import Intent
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.model.format import continued, names_in
+from acp_core.model.format import names_in, sentence_case
 from acp_core.person import journal
 from acp_core.person.attention import Attention
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit import guard
+from acp_core.protocols.kit import command, guard
 from acp_core.protocols.kit.binding import Location, bind_all, bind_named
 from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.schema import fields
@@ -40,6 +39,8 @@ _LOOK = 0.1
 _WITHOUT_LOOP = (table.RAISE, table.NUDGE, table.CANCEL)
 """What can be done about an agent at work that no loop runs."""
 _FIXED = ("Fixed", "Not fixed", "Mended")  # sentences that say it already
+_BEGINS = frozenset({Intent.RETRY, Intent.MESSAGE})
+"""What only begins something again: whether that helps is not known yet."""
 
 
 def actions(
@@ -94,6 +95,22 @@ def action(
     if found is not None:
         return _whole(found, collaboration, snapshot)
     return bind_named(personal_table.ACTS, name, Noted(snapshot.key, snapshot, attention), now)
+
+
+def label_of(protocol: str, name: str) -> str:
+    """What an act is called by its description, whether or not it can be done now.
+
+    Args:
+        protocol: the name of the collaboration's protocol.
+        name: the act's, new or old.
+
+    Returns:
+        Its label; "" where nobody describes such an act.
+    """
+    described = command.act(protocol, name)
+    others = (each for each in (*table.ACTS, *personal_table.ACTS) if each.called(name))
+    found = described or next(others, None)
+    return found.label if found is not None else ""
 
 
 def _allowed(offered: Iterable[Action], snapshot: Snapshot) -> list[Action]:
@@ -181,13 +198,9 @@ def _followed_up(
         if woken:
             sentences.append(f"Asked {', '.join(woken)} to try again.")
     chosen = _chosen(action)
-    mended = [cause for cause in before.causes if _mends(action.name, chosen, given, cause)]
-    if mended and not outcome.sentence.startswith(_FIXED):
-        left = _left(collaboration, before, mended)
-        remedies = {cause.key: cause.remedy for cause in mended}
-        same = [cause for cause in left if cause.remedy == remedies[cause.key]]
-        if same or not left:  # what has another remedy now is on its way
-            sentences.append(f"Not fixed: {same[0].sentence}." if same else "Fixed.")
+    met = [each for each in _standing(before) if _mends(action.name, chosen, given, each)]
+    if met and not outcome.sentence.startswith(_FIXED):
+        sentences += _what_stands(action, before, met, _after(collaboration, before, met))
     return replace(outcome, sentence=" ".join(map(_ended, sentences)))
 
 
@@ -218,18 +231,58 @@ def _chosen(action: Action) -> set[str]:
     return {field.name for field in fields(action) if field.choices}
 
 
-def _left(collaboration: Collaboration, before: Snapshot, mended: Iterable[Matter]) -> list[Matter]:
-    """The causes that are still there, once loops have had time to notice what was done."""
-    remedies = {cause.key: cause.remedy for cause in mended if cause.wanted}
+def _standing(snapshot: Snapshot) -> tuple[Matter, ...]:
+    """Everything that stands, each matter once: with the way to end it where that is known."""
+    found = {each.key: each for each in (*snapshot.obstacles, *snapshot.needs, *snapshot.causes)}
+    return tuple(found.values())
+
+
+def _what_stands(
+    action: Action, before: Snapshot, met: Sequence[Matter], after: Sequence[Matter]
+) -> list[str]:
+    """Whether what an act was done for is over, else what of it stands now.
+
+    It is over where its key is gone, and the same thing did not come again under another one.
+    """
+    names, known = names_in(before), {each.key for each in _standing(before)}
+    for matter in met:
+        for now in after:
+            if _is_same(matter, now) and now.remedy == matter.remedy:
+                return [f"Not fixed: {now.sentence}."]
+            came = now.key not in known and _is_alike(matter, now)
+            if _is_same(matter, now) or (came and now.sentence == matter.sentence):
+                return [f"Still open: {now.sentence}."]
+            if came:
+                return [f"{sentence_case(now.sentence, names)}."]
+    return [] if action.intent in _BEGINS else ["Fixed."]
+
+
+def _is_same(matter: Matter, other: Matter) -> bool:
+    keys = {matter.key, *matter.explains}
+    return other.key in keys or matter.key in other.explains
+
+
+def _is_alike(matter: Matter, other: Matter) -> bool:
+    """Whether it is the same problem of the same participant or document."""
+    about, of = matter.about, other.about
+    same = about.participant == of.participant and about.document == of.document
+    return matter.code == other.code and same and (about.participant or about.document) is not None
+
+
+def _after(
+    collaboration: Collaboration, before: Snapshot, met: Sequence[Matter]
+) -> tuple[Matter, ...]:
+    """What stands once loops have had time to notice what was done; what passes by itself is left out."""
     until = time.monotonic() + _NOTICE
     while True:
         observer, now = Observer(), utc_now()
         read = collaboration.refresh(now)
         seen = observer.diagnosed(observer.diagnosis(), collaboration, read, now)
-        left = [cause for cause in seen.causes if cause.key in remedies and cause.wanted]
-        moved = all(cause.remedy != remedies[cause.key] for cause in left)
+        after = tuple(each for each in _standing(seen) if each.wanted)
+        left = ((each, now) for each in met for now in after if _is_same(each, now))
+        moved = all(now.remedy != each.remedy for each, now in left)
         if moved or time.monotonic() > until:
-            return left
+            return after
         time.sleep(_LOOK)
 
 
@@ -252,42 +305,3 @@ def _wake(collaboration: Collaboration, key: str, done: str) -> list[str]:
             continue
         woken.append(name)
     return woken
-
-
-class NextStep(NamedTuple):
-    """An act that is the next thing to do.
-
-    Attributes:
-        reason: Why, in words that go on after others, without a full stop.
-        action: The act's name.
-        label: What it is called.
-        given: Inputs of it, by name.
-    """
-
-    reason: str
-    action: str
-    label: str
-    given: tuple[tuple[str, str], ...] = ()
-
-
-def next_step(collaboration: Collaboration, attention: Attention, now: datetime) -> NextStep | None:
-    """Read a collaboration anew, and say what is to be done next; None where there is nothing.
-
-    Args:
-        collaboration: As it was opened.
-        attention: What the person acknowledged.
-        now: The time (aware, UTC).
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    observer = Observer()
-    seen = observer.diagnosed(observer.diagnosis(), collaboration, collaboration.refresh(now), now)
-    offered = actions(collaboration, seen, now, attention)
-    labels = {each.name: each.label for each in offered}
-    for need in attention.open_needs(seen):
-        if need.remedy in labels:
-            reason = continued(need.sentence, names_in(seen))
-            return NextStep(reason, need.remedy, labels[need.remedy], need.given)
-    start = starting_act(offered) if is_idle(seen) else None
-    return NextStep(IDLE, start.name, start.label) if start is not None else None

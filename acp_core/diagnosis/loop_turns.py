@@ -855,12 +855,14 @@ def _paused(case: DiagnosisContext, runner: RunnerState) -> Iterator[Matter]:
     """Its model service refuses the program for now: whoever conducts it tries again by itself."""
     shown, run = runner.shown, runner.run
     sentence = pauses.sentence(runner, case.clock.now)
-    if not sentence or run is None:
+    if not sentence or run is None or shown.capped:
         return
     due = case.clock.over(shown.retry_at, 0.0)
     late = due and case.clock.over(shown.retry_at, case.patience.scaled(case.patience.quiet))
     long = not shown.limited and case.clock.over(_trouble(shown), case.patience.scaled(_TROUBLED))
     found = ending(runner, run)
+    if found.kind != shown.failure:  # what its supervisor made of it counts
+        found = _FAILURES[FailureClass(shown.failure)]._replace(kind=shown.failure)
     name = safe_id(runner.participant)
     yield Matter(
         found.code,

@@ -1,16 +1,25 @@
 """Which acts a collaboration offers now, and what acts are called: asked off the interface's thread.
 
-`Availability` knows the act that stops work where one is in hand, `Labels` what needs ask for.
+`Availability` knows the act that stops work where one is in hand, `Labels` what needs ask for: as the
+act is described at first, then as the collaboration offers it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from acp_tui.actions.offered import UNKNOWN, Halt, Start, halting, offered
+from acp_core.model.text import clean_line
+from acp_tui.actions.offered import (
+    UNKNOWN,
+    Halt,
+    Start,
+    halting,
+    offered,
+)
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -137,6 +146,37 @@ def _state(snapshot: Snapshot) -> object:
     return snapshot.status, snapshot.phase, len(snapshot.needs), whose, snapshot.runners
 
 
+LOADING, UNNAMED = "…", "Do it"
+"""What stands for what an act is called until that is known, and where nobody says it: never its name."""
+_label_of: dict[str, Callable[[str, str], str]] = {}
+"""What knows the descriptions of a protocol's acts, by the protocol's name, where they are loaded."""
+
+
+def described(protocol: str, name: str) -> str:
+    """What an act is called by its description; `LOADING` while those of the protocol are not loaded."""
+    label_of = _label_of.get(protocol)
+    return LOADING if label_of is None else clean_line(label_of(protocol, name)) or UNNAMED
+
+
+async def describe(protocol: str, name: str) -> str:
+    """As `described`, once the descriptions are loaded, in a worker thread."""
+    if protocol not in _label_of:
+        await asyncio.to_thread(load_descriptions, protocol)
+    return described(protocol, name)
+
+
+def load_descriptions(protocol: str) -> None:
+    """Load the descriptions of a protocol's acts: dozens of modules."""
+    try:
+        from acp_core.diagnosis.actions import label_of
+
+        label_of(protocol, "")
+    except Exception:  # somebody else's protocol: what the collaboration offers has labels, too
+        _label_of[protocol] = lambda *_: ""
+    else:
+        _label_of[protocol] = label_of
+
+
 AT_ONCE = 40
 """Collaborations that are asked in one go: no more stand on a screen."""
 
@@ -161,8 +201,10 @@ class Labels:
         self._soon: dict[tuple[str, str], Snapshot] = {}
 
     def of(self, key: str, action: str) -> str:
-        """What an action is called; the words of its name until that is known."""
-        return self._known.get((key, action)) or action.replace("_", " ").capitalize()
+        """What an action is called, as far as that is known."""
+        snapshot = self._app.fleet.snapshots.get(key)
+        protocol = snapshot.protocol if snapshot is not None else ""
+        return self._known.get((key, action)) or described(protocol, action)
 
     def drawn(self, key: str, action: str) -> str:
         """As `of`, for a line that is drawn now: of a thousand only those are asked that show."""
@@ -202,6 +244,8 @@ class Labels:
             self._app.run_worker(self._request(missing), group="labels", exit_on_error=False)
 
     async def _request(self, missing: dict[str, set[str]]) -> None:
+        if await self._describe(missing):
+            self._changed()
         changed = False
         for key, names in missing.items():
             try:
@@ -214,3 +258,17 @@ class Labels:
                     changed = True
         if changed:
             self._changed()
+
+    async def _describe(self, missing: Mapping[str, Iterable[str]]) -> bool:
+        """See to it that descriptions are known: no collaboration is asked. Whether any is new."""
+        snapshots = self._app.fleet.snapshots
+        acts = {
+            (snapshots[key].protocol, name)
+            for key, names in missing.items()
+            if key in snapshots
+            for name in names
+        }
+        new = [each for each in acts if described(*each) == LOADING]
+        for protocol, name in new:
+            await describe(protocol, name)
+        return bool(new)

@@ -66,7 +66,10 @@ class CollaborationActions(PaintingScreen[None]):
 
     def called(self, key: str, action: str) -> str:
         """What an action of a collaboration is called."""
-        return action.replace("_", " ").capitalize()
+        from acp_tui.actions.availability import described
+
+        snapshot = self.app.fleet.snapshots.get(key)
+        return described(snapshot.protocol if snapshot is not None else "", action)
 
     def _is_fixable(self) -> bool:
         """Whether an action settles the need that is in hand."""
@@ -239,10 +242,11 @@ class CollaborationActions(PaintingScreen[None]):
         action = (bind_unarchive if archived else bind_archive)(noted, self.app.now())
         outcome = await asyncio.to_thread(action.perform, {})
         if outcome.state is OutcomeState.REFUSED:
-            self.app.tell(f"Could not save the acknowledgement: {outcome.sentence}", "error")
-            return
-        again = f"{called(self.app, 'act.archive')} unarchives it"
-        self.app.tell(f"{snapshot.name} is {'back' if archived else f'archived; {again}'}.")
+            said = f"Could not save it: {outcome.sentence}"
+        else:
+            again = f"{called(self.app, 'act.archive')} unarchives it"
+            said = f"{snapshot.name} is {'back' if archived else f'archived; {again}'}."
+        self.app.outcomes.tell(replace(outcome, sentence=said))
         self.app.attention_changed()
 
     def action_validate(self) -> None:

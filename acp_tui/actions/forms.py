@@ -568,7 +568,10 @@ def _colour(line: str) -> str:
 def outcome_line(outcome: Outcome) -> Content:
     """How it ended, as a row: the sign of how, then the sentence."""
     word, colour = _OUTCOMES[outcome.state]
-    return text.join((f"{word[0]} ", colour), text.safe_line(outcome.sentence))
+    sentence = text.safe_line(outcome.sentence)
+    if outcome.state is OutcomeState.UNKNOWN and not f"? {sentence}".startswith(word):
+        sentence = f"{word[2:]}: {sentence}"
+    return text.join((f"{word[0]} ", f"bold {colour}"), (sentence, colour))
 
 
 def outcome_content(outcome: Outcome) -> Content:

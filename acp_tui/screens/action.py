@@ -1,9 +1,10 @@
 """Acting in a collaboration: choosing an action, its form, what it would do, and how it ended.
 
 `CreateScreen` asks for the folder and protocol of a new collaboration, then shows the form that the
-protocol itself describes. `report` tells the outcome in passing, or shows it with what is to be done next
-(`ResultScreen`). Refusals and outcomes are data, which commands print after "error: " too. Where one stands
-by itself it begins with a capital (`capitalize_sentence`); `acp_core.model.format` has the rule.
+protocol itself describes. What is refused leaves the form open; else `report` tells the outcome on the
+screen below (`acp_tui.widgets.outcome_line`). Refusals and outcomes are data, which commands print after
+"error: " too. Where one stands by itself it begins with a capital (`capitalize_sentence`);
+`acp_core.model.format` has the rule.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -28,21 +28,26 @@ from textual.widgets import Button, Input, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.model.action_spec import Intent
 from acp_core.model.errors import Refused
 from acp_core.model.format import names_in, sentence_case
 from acp_core.protocols import registry
 from acp_tui import keys, text
 from acp_tui.actions import forms
+from acp_tui.actions.availability import UNNAMED, describe
 from acp_tui.actions.forms import (
     Evaluation,
     evaluated,
     outcome_content,
-    outcome_line,
     performed,
     preview_content,
 )
-from acp_tui.actions.offered import grave, grave_last, offered, offered_named, trouble
+from acp_tui.actions.offered import (
+    grave,
+    grave_last,
+    offered,
+    offered_named,
+    trouble,
+)
 from acp_tui.screens.choosing import Options
 from acp_tui.widgets.key_line import KeyLine
 
@@ -50,10 +55,8 @@ if TYPE_CHECKING:
     from textual.content import Content
     from textual.screen import Screen
 
-    from acp_core.diagnosis.actions import NextStep
     from acp_core.fleet import Batch
     from acp_core.model import Action, Outcome
-    from acp_core.protocols.contract import Collaboration
     from acp_tui.app import AcpApp, Ended
 
 T = TypeVar("T")
@@ -135,7 +138,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             action = await offered_named(self.app, self.collaboration, self._wanted)
             others = () if action else await offered(self.app, self.collaboration)
         except Refused as refused:
-            self.cannot(f"“{self._wanted_words}” is not possible now: {refused}")
+            self.cannot(f"{await self._impossible()}: {refused}")
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
             self.cannot(f"Could not load the actions: {why}")
@@ -145,12 +148,14 @@ class ActionScreen(ModalScreen[Outcome | None]):
                 return
             known = ", ".join(each.label for each in others)
             instead = f" Possible now: {known}." if known else ""
-            self.cannot(f"“{self._wanted_words}” is not possible now.{instead}")
+            self.cannot(f"{await self._impossible()}.{instead}")
 
-    @property
-    def _wanted_words(self) -> str:
-        """The act that is wanted, in words."""
-        return self._wanted.replace("_", " ").capitalize()
+    async def _impossible(self) -> str:
+        """That the act that is wanted is not possible now, by what it is called."""
+        snapshot = self.app.fleet.snapshots.get(self.collaboration or "")
+        protocol = snapshot.protocol if snapshot is not None else ""
+        label = await describe(protocol, self._wanted)
+        return f"{'This' if label == UNNAMED else f'“{label}”'} is not possible now"
 
     def cannot(self, sentence: str) -> None:
         """Say that there is no action to show, and why."""
@@ -346,25 +351,18 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def _end(self, outcome: Outcome) -> None:
         if self._action is not None and self._action.personal:
             self.app.attention_changed()
-        if outcome.state in (OutcomeState.DONE, OutcomeState.REQUESTED):
+        if outcome.state is not OutcomeState.REFUSED:
             self.app.drafts.pop(self._draft_key, None)
             leave(self, outcome)
-            report(self.app, self.collaboration, self._action, outcome)
+            report(self.app, self.collaboration, outcome)
             return
         said = dataclasses.replace(outcome, sentence=self._alone(outcome.sentence))
         self.query_one("#what", Static).update(outcome_content(said))
         self.query_one("#preview").scroll_home(animate=False)
         why = self.query_one("#why", Static)
-        if outcome.state is OutcomeState.REFUSED:  # change something and try again
-            self._refused = True
-            why.update(text.plain("✗ Refused: change the form, or cancel", "$text-error"))
-            self.query_one("#do", Button).disabled = True
-            return
-        self.app.drafts.pop(self._draft_key, None)
-        self.add_class("-over")
-        self._name_button("#cancel", "Close")
-        self.query_one("#cancel", Button).focus()
-        self.refresh_bindings()
+        self._refused = True  # change something and try again
+        why.update(text.plain("✗ Refused: change the form, or cancel", "$text-error"))
+        self.query_one("#do", Button).disabled = True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to do it only while it is not over."""
@@ -562,92 +560,19 @@ class ActionsScreen(ModalScreen[None]):
         self.dismiss()
 
 
-class ResultScreen(ModalScreen[bool]):
-    """The outcome of an act over the screen that it changed. Gives whether the next step is wanted."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.RESULT]
-    DEFAULT_CSS = """
-    ResultScreen {
-        align: center bottom;
-        background: transparent;
-        #result {
-            width: 100%;
-            height: auto;
-            margin: 0 0 1 0;
-            padding: 0 1;
-            background: $surface;
-            border: round $border;
-        }
-        #result Static { height: auto; max-height: 5; }
-        &:ansi #result { background: ansi_default; }
-    }
-    """
-
-    app: AcpApp
-
-    def __init__(self, outcome: Outcome, step: NextStep) -> None:
-        """Make it.
-
-        Args:
-            outcome: How the act ended.
-            step: What is to be done next.
-        """
-        super().__init__()
-        self._outcome = outcome
-        self._step = step
-
-    def compose(self) -> ComposeResult:
-        """The outcome, the next step, the keys."""
-        key = keys.display(self.app, "result.next")
-        with Vertical(id="result"):
-            yield Static(outcome_line(self._outcome))
-            yield Static(
-                text.join(
-                    (f"Next: {text.safe_line(self._step.reason)} · ", ""),
-                    (f"{key}: {text.safe_line(self._step.label)}", "bold $text-accent"),
-                )
-            )
-        yield KeyLine()
-
-    def on_key(self, event: events.Key) -> None:
-        """Leave at any key that is none of its own, and let the screen below take that key."""
-        if event.key not in self.active_bindings:
-            event.stop()
-            event.prevent_default()
-            self.dismiss(False)
-            self.app.call_later(self.app.simulate_key, event.key)
-
-    def action_open(self) -> None:
-        """Go on to the next step."""
-        self.dismiss(True)
-
-    def action_close(self) -> None:
-        """Leave it for later."""
-        self.dismiss(False)
-
-
-RUNNING = frozenset({Intent.STOP, Intent.STOP_EVERYTHING, Intent.START})
-"""Acts after which nobody is asked to start something: it was stopped, or starts now."""
-
-_LOOK, _MOST_LOOKS = 0.05, 40  # s between two looks whether a screen has left
-
-
-def report(app: AcpApp, key: str | None, action: Action | None, outcome: Outcome) -> None:
-    """Tell how an act ended, with the next thing to do in its collaboration.
+def report(app: AcpApp, key: str | None, outcome: Outcome) -> None:
+    """Tell how an act ended, on the screen that shows now.
 
     Args:
         app: The dashboard.
         key: The collaboration's; None where the act belongs to none.
-        action: The act.
-        outcome: How it ended: done, or queued.
+        outcome: How it ended.
     """
-    outcome = replace(outcome, sentence=capitalize_sentence(app, key, outcome.sentence))
     place = outcome.location
-    if key is None or action is None or action.personal or (place and not os.path.isdir(place)):
-        app.tell(outcome.sentence)
-        return
-    work = _report_new(app, place, outcome) if place else _report(app, key, action, outcome)
-    app.run_worker(work, group="result", exit_on_error=False)
+    if place and place not in app.fleet.snapshots and os.path.isdir(place):
+        app.fleet.add(Path(place))
+    sentence = capitalize_sentence(app, key, outcome.sentence)
+    app.outcomes.tell(replace(outcome, sentence=sentence))
 
 
 def leave(screen: Screen[Outcome | None], outcome: Outcome) -> None:
@@ -656,74 +581,6 @@ def leave(screen: Screen[Outcome | None], outcome: Outcome) -> None:
     while app.screen is not screen:  # a document of its card: Textual takes away what is on top
         app.pop_screen()
     screen.dismiss(outcome)
-
-
-async def _report(app: AcpApp, key: str, action: Action, outcome: Outcome) -> None:
-    try:
-        step = await app.fleet.call(key, partial(_next_step, app))
-    except Exception:  # somebody else's protocol, or it is gone: how it ended is known all the same
-        step = None
-    from acp_core.loops.wording import IDLE
-
-    stopped = step is not None and step.reason == IDLE and action.intent in RUNNING
-    if step is None or stopped:
-        app.tell(outcome.sentence)
-        return
-    if app.screen.is_modal:  # the person goes on by themselves
-        app.tell(f"{outcome.sentence} Next: {step.reason} ({step.label}).")
-        return
-
-    then = getattr(app.screen, "performed", None)
-
-    def go_on(wanted: bool | None) -> None:
-        if wanted:
-            app.perform(key, step.action, then, dict(step.given))
-
-    app.push_screen(ResultScreen(outcome, step), go_on)
-
-
-async def _report_new(app: AcpApp, place: str, outcome: Outcome) -> None:
-    """Tell of an act that made another collaboration, with what is to be done next in that one.
-
-    The screen of a collaboration opens the other one, which says so by itself.
-    """
-    from acp_core.diagnosis.actions import NextStep
-
-    there = Path(place)
-    if hasattr(app.screen, "performed"):
-        app.tell(outcome.sentence)
-        return
-    opener = app.screen
-    new = app.fleet.add(there)
-    try:
-        step = await app.fleet.call(new, partial(_next_step, app))
-    except Exception:  # as above
-        step = None
-    for _ in range(_MOST_LOOKS):  # a card from which the act was opened is about to leave, too
-        if app.screen is not opener or not opener.is_modal:
-            break
-        await asyncio.sleep(_LOOK)
-    if app.screen.is_modal:
-        app.tell(outcome.sentence)
-        return
-    shown = step or NextStep("look at it", "", "Open")
-
-    def go_on(wanted: bool | None) -> None:
-        if wanted and step is not None:
-            app.perform(new, step.action, None, dict(step.given))
-        elif wanted:
-            app.open_collaboration(new)
-
-    app.push_screen(
-        ResultScreen(outcome, shown._replace(reason=f"{there.name}: {shown.reason}")), go_on
-    )
-
-
-def _next_step(app: AcpApp, opened: Collaboration) -> NextStep | None:
-    """What is to be done next, read anew; for worker threads."""
-    from acp_core.diagnosis.actions import next_step
-
-    return next_step(opened, app.attention, app.now())
 
 
 _NOTHING: Mapping[str, object] = {}

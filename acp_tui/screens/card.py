@@ -29,7 +29,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.format import age
 from acp_tui import keys, text
 from acp_tui.actions import forms
-from acp_tui.actions.forms import Evaluation, evaluated, outcome_content, performed, preview_content
+from acp_tui.actions.forms import Evaluation, evaluated, performed, preview_content
 from acp_tui.actions.offered import offered_named, trouble
 from acp_tui.keys import NEVER_HELD
 from acp_tui.screens.action import capitalize_sentence, leave, report
@@ -343,7 +343,7 @@ class CardScreen(ModalScreen[Outcome | None]):
             outcome = Outcome(OutcomeState.UNKNOWN, f"Result unknown: {why}")
         finally:
             self._busy = False
-        self._end(action, outcome)
+        self._end(outcome)
 
     def _performed(
         self, opened: Collaboration, card: Card, action: Action, values: Mapping[str, object]
@@ -358,19 +358,15 @@ class CardScreen(ModalScreen[Outcome | None]):
             return Outcome(OutcomeState.REFUSED, str(refused))
         return performed(action, values)
 
-    def _end(self, action: Action, result: Outcome | Evaluation) -> None:
+    def _end(self, result: Outcome | Evaluation) -> None:
         if isinstance(result, Evaluation):
             self._show_wrong(result.errors)
-        elif result.state in (OutcomeState.DONE, OutcomeState.REQUESTED):
-            leave(self, result)
-            report(self.app, self.key, action, result)
         elif result.state is OutcomeState.REFUSED:
             self._refuse(result.sentence)
             self._load()
         else:
-            self.add_class("-over")
-            said = dataclasses.replace(result, sentence=self._alone(result.sentence))
-            self._show_why(outcome_content(said))
+            leave(self, result)
+            report(self.app, self.key, result)
 
     def _show_wrong(self, errors: Mapping[str, str]) -> None:
         """Say what is wrong with the inputs, beside each and below them."""

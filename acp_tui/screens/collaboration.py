@@ -126,9 +126,19 @@ class SnapshotScreen(CollaborationActions):
         self.findings = Findings(id="findings")
         self.next = NextActions(id="next")
         self.watch(self.headline, "whole", self._stands_above, init=False)
+        self.watch(self.headline, "row_of_need", self._need_moved, init=False)
         self.loader = PaneLoader(self, self.make_source())
         for pane in (self.headline, self.findings, self.next, self.documents.panel):
             pane.called = self.loader.label
+
+    @property
+    def row_of_need(self) -> int:
+        """The row of the screen in which what is needed stands."""
+        return self.headline.row_of_need if self.data is not None else 0
+
+    def _need_moved(self) -> None:
+        if self.app.has_outcomes:
+            self.app.outcomes.place()
 
     def make_source(self) -> Source:
         """Where texts, events as they were written and loops come from."""
@@ -157,7 +167,7 @@ class SnapshotScreen(CollaborationActions):
         return self.snapshot
 
     def called(self, key: str, action: str) -> str:
-        """What an action is called, where it is known; the words of its name until then."""
+        """What an action is called, where it is known; a sign that it is loading until then."""
         return self.loader.label(action) if key == self.key else super().called(key, action)
 
     def say_waiting(self, words: str | Content) -> None:
@@ -759,6 +769,8 @@ class CollaborationScreen(SnapshotScreen):
         data = self.data
         if data is None:
             return
+        if self.app.has_outcomes:
+            self.app.outcomes.end_passing()
         after = data.current + 1
         other = self.app.fleet_screen.next_in_need(self.key)
         if after >= len(data.needs) and other not in (None, self.key):

@@ -392,7 +392,7 @@ class FleetScreen(CollaborationActions):
     # what the person does
 
     def called(self, key: str, action: str) -> str:
-        """What an action is called, where it is known; the words of its name until then."""
+        """What an action is called, where it is known; a sign that it is loading until then."""
         return self._labels.of(key, action)
 
     def in_hand(self) -> Snapshot | None:

@@ -19,7 +19,7 @@ from acp_core.cli.signs import NEED
 from acp_core.diagnosis.personal_table import ACK
 from acp_core.fleet.overview import FleetEntry
 from acp_core.fleet.search import fold
-from acp_core.model import Matter, Snapshot, Target
+from acp_core.model import Matter, Outcome, OutcomeState, Snapshot, Target
 from acp_core.model.format import age, count, need_case
 from acp_core.model.matter import Kind
 from acp_core.model.text import clean_line
@@ -258,9 +258,11 @@ class InboxScreen(Screen[None]):
                 attention.snooze, entry.snapshot, entry.what.key, self.app.now()
             )
         except OSError as error:
-            self.app.tell(f"Could not save the acknowledgement: {error.strerror or error}", "error")
+            said = f"Could not save it: {error.strerror or error}"
+            self.app.outcomes.tell(Outcome(OutcomeState.REFUSED, said))
             return
-        self.app.tell(f"Snoozed until something happens in {entry.snapshot.name}.", timeout=3)
+        said = f"Snoozed until something happens in {entry.snapshot.name}."
+        self.app.outcomes.tell(Outcome(OutcomeState.DONE, said))
         self.app.attention_changed()
 
     def action_copy(self) -> None:

@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from acp_core.model import Document, Event, Matter, Snapshot
 from acp_core.model.text import clean
-from acp_tui.actions.availability import Labels
+from acp_tui.actions.availability import Labels, describe
 from acp_tui.actions.offered import offered
 from acp_tui.widgets import findings, next_actions, timeline
 from acp_tui.widgets.document_view import DocumentView
@@ -176,14 +176,18 @@ class PaneLoader:
         self._start(self._load_labels, "labels", exclusive=True)
 
     async def _load_labels(self) -> None:
+        snapshot = self._screen.snapshot
+        causes = snapshot.causes if snapshot is not None else ()
+        for name in {verdict.act for cause in causes for verdict in cause.verdicts}:
+            await describe(snapshot.protocol if snapshot else "", name)
         try:
             actions = await offered(self._screen.app, self._screen.key)
-        except Exception:  # somebody else's protocol, or it is gone: their names do
+        except Exception:  # somebody else's protocol, or it is gone: descriptions do
             return
         self._screen.documents.labels = {action.name: action.label for action in actions}
 
     def label(self, action: str) -> str:
-        """What an action is called; the words of its name until that is known."""
+        """What an action is called; a sign that it is loading until then."""
         return self._labels.of(self._askers.get(action, self._screen.key), action)
 
     def want_labels(self, data: PaneData, asked: Sequence[tuple[Snapshot, Matter]] = ()) -> None:

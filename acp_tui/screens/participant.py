@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,7 +31,6 @@ from acp_core.model import Matter, PhaseState, Severity, Snapshot
 from acp_core.model.format import bar, count, grouped, zoned
 from acp_tui import keys
 from acp_tui.actions.collaboration_actions import CollaborationActions
-from acp_tui.keys import LONGEST
 from acp_tui.text import MUTED, Part, join, line, safe_line
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row
@@ -91,7 +89,6 @@ class ParticipantScreen(CollaborationActions):
         """How the session stands that is shown."""
         self._loops: Loops = ()
         self._known = False  # whether the loops were looked at
-        self._keys_wait_until = time.monotonic() + LONGEST
         self._without_loop = False  # as it was drawn
         self._log: LoopLog | None = None
         self._feed: Feed | None = None
@@ -134,8 +131,8 @@ class ParticipantScreen(CollaborationActions):
 
     @property
     def is_being_made(self) -> bool:
-        """Whether its loop is being looked for: keys wait for that, but not for a disk that hangs."""
-        return not self._known and time.monotonic() < self._keys_wait_until
+        """Whether its loop is being looked for: keys wait for that."""
+        return not self._known
 
     def in_hand(self) -> Snapshot | None:
         """The collaboration to act on."""

@@ -272,7 +272,7 @@ class Documents(Vertical):
                 self.post_message(self.LabelsWanted())
             names = tuple(names_in(snapshot))
             rows = next_actions.cause_items(
-                snapshot.causes, now, utc, self.labels, self.fix_key, names
+                snapshot.causes, now, utc, self.labels, self.fix_key, names, self.panel.called
             )
             self._list(rows, next_actions.NO_CAUSES)
         elif self.active == GATES:

@@ -61,10 +61,14 @@ class Keys:
 
 
 class Headlines(NamedTuple):
-    """The rows, and the keys of the needs and notices that they say whole."""
+    """The rows, the keys of the needs and notices that they say whole, and where what is needed stands.
+
+    That row is the first one below the sentence where nothing is needed.
+    """
 
     rows: tuple[Content, ...]
     whole: frozenset[str]
+    need: int = 0
 
 
 class _Row(NamedTuple):
@@ -105,7 +109,8 @@ def headlines(
     rows = [*top, *must, *may[: most - len(top) - len(must)]]
     contents = tuple(row.content.truncate(cells, ellipsis=True) for row in rows)
     fitting = (row for row in rows if width(row.content.plain) <= cells)
-    return Headlines(contents, frozenset(row.whole for row in fitting if row.whole))
+    whole = frozenset(row.whole for row in fitting if row.whole)
+    return Headlines(contents, whole, min(len(top) + len(source), len(rows)))
 
 
 def _at_both_ends(left: Content, right: Content, cells: int) -> Content | None:
@@ -397,6 +402,9 @@ class Headline(Widget):
     whole: var[frozenset[str]] = var(frozenset[str](), init=False)
     """The keys of the needs and notices that stand here whole, as drawn last."""
 
+    row_of_need: var[int] = var(0, init=False)
+    """The row in which what is needed stands, as drawn last."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.keys = Keys()
@@ -438,4 +446,4 @@ class Headline(Widget):
         if not content.is_same(self._content):
             self._content = content
             self.refresh(layout=len(before.rows) != len(self._drawn.rows))  # which costs much more
-        self.whole = self._drawn.whole
+        self.whole, self.row_of_need = self._drawn.whole, self._drawn.need

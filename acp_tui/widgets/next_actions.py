@@ -235,6 +235,7 @@ def cause_items(
     labels: Mapping[str, str] | None = None,
     fix_key: str = "f",
     names: Collection[str] = (),
+    called: Callable[[str], str] = str,
 ) -> list[Item]:
     """The causes, the one that counts most first.
 
@@ -245,13 +246,14 @@ def cause_items(
         labels: What the actions are called that can be done now, by name; None: not yet known.
         fix_key: What the key is called that does what the first cause asks for.
         names: Names with which a cause may begin, which keep their first letter.
+        called: What an action is called that cannot be done now, or of which that is not yet known.
     """
     rows: list[Item] = []
     for number, cause in enumerate(causes):
         if number:
             rows.append(Item((("", ""),), heading=True))
         rows += _items(cause, now, utc, names)
-        rows += _remedies(cause, labels, "" if number else fix_key)
+        rows += _remedies(cause, labels, "" if number else fix_key, called)
     return rows
 
 
@@ -304,11 +306,13 @@ def _items(cause: Matter, now: datetime, utc: bool, names: Collection[str]) -> l
     return rows
 
 
-def _remedies(cause: Matter, labels: Mapping[str, str] | None, fix_key: str) -> list[Item]:
+def _remedies(
+    cause: Matter, labels: Mapping[str, str] | None, fix_key: str, called: Callable[[str], str]
+) -> list[Item]:
     """A row for each remedy: what it is called, and the keys that do it."""
     rows: list[Item] = []
     for rank, (name, goes) in enumerate(remedies(cause)):
-        label = (labels or {}).get(name, name.replace("_", " ").capitalize())
+        label = (labels or {}).get(name) or called(name)
         hint = f"{fix_key} or enter" if fix_key and not rank and cause.remedy else "enter"
         if labels is not None and name not in labels:
             hint = "not possible now"

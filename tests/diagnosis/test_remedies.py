@@ -88,7 +88,7 @@ class TestATurnThatWasMissed:
         stuck(person, tmp_path, "idle")
         outcome = person.remedy()
         assert outcome.state is OutcomeState.DONE
-        assert outcome.sentence == "server: the loop received the message. Fixed."
+        assert outcome.sentence == "server: the loop received the message."
         took_its_turn(person)
         assert "without recording an event" in support.prompt(person.folder, "server", 2)
         assert person.journal == [("nudge", "done")]
@@ -314,6 +314,20 @@ def test_mending_the_cause_wakes_who_had_given_up(person: Person, tmp_path: Path
     assert "Asked server to try again." in outcome.sentence
     took_its_turn(person)
     assert person.journal == [("repair", "done")]
+
+
+def test_what_an_act_leaves_as_it_was_is_not_called_fixed(tmp_path: Path) -> None:
+    """A block is what helps where a log is broken before its end, and it mends nothing by itself."""
+    folder = make_v1(tmp_path / "c")
+    log = folder / "events.jsonl"
+    first, *rest = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([first, '{"seq": broken\n', *rest]))
+    person = Person(folder)
+    wait_for(lambda: person.codes()[:1] == ["A2"], "the broken line to be an alarm")
+    outcome = person.remedy()
+    assert outcome.state is OutcomeState.DONE and "Fixed" not in outcome.sentence
+    (stands,) = (each.sentence for each in person.look().causes if each.code == "A2")
+    assert outcome.sentence.endswith(f" Still open: {stands}.")
 
 
 def test_what_mends_the_first_cause_is_offered_first(person: Person, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from acp_core.model import Action, Card, Finding, Severity, Snapshot, Status, Tu
 from acp_core.model.matter import decision
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
+from acp_tui.actions.availability import load_descriptions
 from acp_tui.app import AcpApp
 from acp_tui.theme import readable
 from tests.tui.support import NOW, make_snapshot
@@ -144,7 +145,8 @@ def dashboard(
     clock: Callable[[], datetime] | None = None,
     paths: Sequence[str] = ("/work",),
 ) -> AcpApp:
-    """The dashboard over a stage; what is seen is kept in ``state``."""
+    """The dashboard over a stage; what is seen is kept in ``state``. What acts are called is known at once."""
+    load_descriptions("folder")
     return AcpApp(
         paths,
         settings=Settings(**(settings or {})),

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual import events
@@ -263,9 +264,12 @@ async def test_proposed_corrections_of_a_result_are_applied_with_two_keys(tmp_pa
         assert "1 Apply the corrections" in shown and "2 Reject, with a reason" in shown
         assert "Accept" not in shown.split("1 Apply")[1]
         await pilot.press("1")
-        await shows(pilot, "enter: Accept the turn of dev")
-        assert "✓ Corrected: verification.status." in seen(pilot)
-        assert "Not fixed" not in seen(pilot)  # the same result can be accepted now
+        await opens(pilot, "CollaborationScreen")
+        app: Any = pilot.app
+        told = str(app.outcomes.shown.content)
+        assert told.startswith("✓ Corrected: verification.status.") and "Not fixed" not in told
+        app.outcomes.end()
+        await shows(pilot, "f: Accept the turn of dev")  # the same result can be accepted now
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ async def test_all_collaborations_stand_in_one_list(tmp_path: Path) -> None:
                  "■ [blocking] No budget", "? reviewer asks: Is there a limit on the size?  5m"]  # fmt: skip
         places = [shown.index(words) for words in order]
         assert places == sorted(places)
-        assert "f: Relaunch" in shown
+        assert "f: Restart" in shown
         await pilot.press("down", "down")
         await settle(pilot)
         assert "enter: review.md:14" in seen(pilot)
@@ -65,10 +65,10 @@ async def test_the_footer_calls_the_key_what_the_selected_item_calls_it(tmp_path
         await pilot.press("exclamation_mark")
         await settle(pilot)
         foot = lambda: seen(pilot).rstrip().splitlines()[-1]  # noqa: E731
-        assert "f: Relaunch" in seen(pilot) and "f Relaunch" in foot()
+        assert "f: Restart" in seen(pilot) and "f Restart" in foot()
         await pilot.press("down")
         await settle(pilot)
-        assert "f: Classify" in seen(pilot) and "f Classify" in foot()
+        assert "f: Do it" in seen(pilot) and "f Do it" in foot()
         await pilot.press("down")  # nothing settles this one
         await settle(pilot)
         assert "f: " not in seen(pilot) and " f " not in foot()
@@ -116,6 +116,8 @@ async def test_what_is_acknowledged_goes_and_what_is_put_off_comes_back(tmp_path
         await pilot.press("ctrl+s")
         await settle(pilot)
         assert is_open(app, "InboxScreen")
+        app.outcomes.end()
+        await settle(pilot)
         assert "Inbox  1 question" in seen(pilot)
         events = (*stuck().events, make_event(4))
         change(app, replace(stuck(), events=events))
@@ -169,14 +171,14 @@ async def test_the_selected_item_is_in_sight_whatever_comes_above_it(tmp_path: P
         await settle(pilot)
         await pilot.press("exclamation_mark")
         await settle(pilot)
-        assert "❯ ? reviewer asks: Matter 40?" in seen(pilot)
+        assert "❯ ? reviewer asks: Question 40?" in seen(pilot)
         change(app, many(20))  # nothing was chosen yet: the first one stays selected
         await settle(pilot)
-        assert "❯ ? reviewer asks: Matter 20?" in seen(pilot)
+        assert "❯ ? reviewer asks: Question 20?" in seen(pilot)
         await pilot.press("down")
         change(app, many(0))
         await settle(pilot)
-        assert "❯ ? reviewer asks: Matter 21?" in seen(pilot)
+        assert "❯ ? reviewer asks: Question 21?" in seen(pilot)
 
 
 async def test_it_opens_with_the_first_heading_in_sight(tmp_path: Path) -> None:

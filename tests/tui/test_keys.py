@@ -95,7 +95,7 @@ async def test_help_begins_with_what_can_be_done_now_and_says_what_the_fix_is(
         shown = screen_text(app)
         rows = shown.splitlines()
         first = next(n for n, row in enumerate(rows) if "What you can do here now" in row)
-        assert "f            Fix: Send again  No review came" in rows[first + 1]
+        assert "f            Fix: Do it  No review came" in rows[first + 1]
         assert ("Move around" in rows[first]) is (columns == 120), "beside each other"
         await pilot.press("escape", "down")
         await pilot.pause()

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from acp_core.diagnosis.actions import NextStep
 from acp_core.loops.wording import is_idle
-from acp_core.model import Matter, Outcome, OutcomeState, Participant, Runner, Status
+from acp_core.model import Matter, Participant, Runner, Status
 from acp_core.model.matter import decision
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ResultScreen
-from tests.protocols.cycle.test_cards import asking
 from tests.protocols.folder.support import make_v1
 from tests.tui.screen import headline, seen
 from tests.tui.stage import (
@@ -115,9 +111,9 @@ async def test_the_key_that_fixes_acts_on_the_need_that_shows_and_says_where_to_
         await shows(pilot, "Start it: acp agent")  # what w shows
         assert is_open(app, "CollaborationScreen")
         await pilot.press("J")
-        await until(pilot, lambda: "f: Answer it" in top(app) and " f Fix" in seen(pilot))
+        await until(pilot, lambda: "f: Do it" in top(app) and " f Fix" in seen(pilot))
         await pilot.press("question_mark")
-        await shows(pilot, "Fix: Answer it  Which store?")
+        await shows(pilot, "Fix: Do it  Which store?")
 
 
 @pytest.mark.slow
@@ -173,45 +169,6 @@ async def test_nothing_is_to_be_started_while_a_loop_runs_or_only_a_person_is_wa
     assert not is_idle(snapshot(status=Status.COMPLETED))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
-async def test_the_result_of_a_decision_names_what_is_next_and_enter_does_it(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
-    root = asking(tmp_path / "export")
-    app = AcpApp(
-        [str(root)],
-        settings=Settings(bell=False),
-        attention=Attention(tmp_path / "state" / "attention.json"),
-    )
-    async with app.run_test(size=size) as pilot:
-        await shows(pilot, "f: Decide")
-        await pilot.press("f")
-        await until(pilot, lambda: is_open(app, "CardScreen") and "1  " in seen(pilot))
-        card: Any = app.screen
-        await until(pilot, lambda: card._drawn_at < time.monotonic())
-        await pilot.press("1")
-        await opens(pilot, "ResultScreen")
-        await shows(pilot, "enter: Start the orchestrator")
-        assert "Do it" not in seen(pilot)
-        await pilot.press("enter")
-        await opens(pilot, "ActionScreen")
-        await shows(pilot, "Run the cycle with acp from now on.")
-
-
-async def test_another_key_leaves_the_result_and_is_not_lost(tmp_path: Path) -> None:
-    app: Any = dashboard(StageFleet(needy("a", needs=(REVIEW, STORE))), tmp_path)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await shows(pilot, "needs you")
-        await pilot.press("enter")
-        await shows(pilot, "1 of 2")
-        step = NextStep("Somebody [bold]asks", "answer", "Answer")
-        app.push_screen(ResultScreen(Outcome(OutcomeState.DONE, "Decided."), step))
-        await shows(pilot, "Next: Somebody [bold]asks · enter: Answer")
-        await pilot.press("J")
-        await until(pilot, lambda: "2 of 2" in seen(pilot) and "Decided." not in seen(pilot))
-
-
 @pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["120x36", "80x24"])
 async def test_next_announces_no_need_that_stands_at_the_top_only(
     tmp_path: Path, size: tuple[int, int]
@@ -225,31 +182,3 @@ async def test_next_announces_no_need_that_stands_at_the_top_only(
         await hides(pilot, "for you")
         assert seen(pilot).count("reader has not reviewed") == 1
         assert "Next · at the top" in seen(pilot) or size[0] == 80
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
-async def test_on_the_fleet_too_a_continued_folder_names_what_is_next(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
-    make_v1(tmp_path / "work" / "cache", blocked="No access to the sandbox")
-    app = AcpApp(
-        [str(tmp_path / "work")],
-        settings=Settings(bell=False),
-        attention=Attention(tmp_path / "state" / "attention.json"),
-    )
-    async with app.run_test(size=size) as pilot:
-        await shows(pilot, "f: Continue in a new folder")
-        await pilot.press("f")
-        await until(pilot, lambda: is_open(app, "CardScreen") and "1  " in seen(pilot))
-        await pilot.press("e")
-        await until(pilot, lambda: is_open(app, "ActionScreen") and app.focused)
-        await pilot.press(*"Yes")
-        form: Any = app.screen
-        await until(pilot, lambda: not form.query_one("#do").disabled)
-        await pilot.press("ctrl+s")
-        await opens(pilot, "ResultScreen")
-        await shows(pilot, "Next: cache-2: acp runs no agent here · enter: Start")
-        await pilot.press("enter")
-        await opens(pilot, "ActionScreen")
-        assert app.screen.collaboration == str(tmp_path / "work" / "cache-2")  # type: ignore[attr-defined]

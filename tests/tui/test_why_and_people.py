@@ -117,7 +117,7 @@ async def test_the_causes_show_with_their_evidence_and_how_sure_they_are(tmp_pat
         assert "certain · 12m" in shown
         assert "· it said: Invalid API key" in shown
         assert "→ Start it again" in shown
-        assert "▸ Relaunch" in shown and "▸ Hand over" in shown
+        assert "▸ Restart" in shown and "▸ Reassign to another agent" in shown
         assert "… E2 The machine may have slept  inferred" in shown
 
 
@@ -155,7 +155,7 @@ async def test_remedies_bear_their_labels_and_the_key_that_does_them(tmp_path: P
         await settle(pilot)
         shown = seen(pilot)
         assert "▸ Restart  F5 or enter" in shown
-        assert "▸ Hand over  not possible now" in shown
+        assert "▸ Reassign to another agent  not possible now" in shown
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from pathlib import Path
 from acp_core.files import claims
 from acp_core.model import Matter
 from acp_core.model.format import count, dated
-from acp_core.model.matter import TIME, About, damage, verdicts
+from acp_core.model.matter import TIME, About, Kind, damage, verdicts
 from acp_core.model.text import clean_line
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import orchestrator_spec, scan
@@ -212,19 +212,18 @@ def _not_good(cycle: Cycle) -> Iterator[Matter]:
 
 def _limit(cycle: Cycle, case: DiagnosisContext) -> Iterator[Matter]:
     """The last iteration that is allowed ended with failing tests, and nothing goes on."""
-    limit = cycle.state.max_iterations
-    found = state.tests(cycle)
-    through = all(state.agent_status(cycle, name) == "completed" for name in AGENTS)
-    if limit is None or cycle.iteration < limit or not found.failed or not through:
+    limit, found = cycle.state.max_iterations, state.tests(cycle)
+    if limit is None or not state.is_at_limit(cycle):
         return
-    if cycle.state.open_decisions or not case.clock.over(cycle.last_write, _patience(case)):
+    if not case.clock.over(cycle.last_write, _patience(case)):
         return
     yield _cause(
         cycle,
         "E8",
         f"limit:{cycle.iteration}",
-        f"Iteration {cycle.iteration} of {limit} ended with {count(found.failed, 'failing test')}",
+        f"Iteration {cycle.iteration} of {limit} ended with {count(found.failed or 0, 'failing test')}",
         instruction="allow more iterations, or stop the cycle",
+        kind=Kind.DECISION,
         verdicts=verdicts(
             LIMIT_ACT, (("iterations", str(limit + 1)),), (EXTEND_ACT, ACCEPT_ACT, STOP_ACT)
         ),
@@ -238,6 +237,8 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Mat
     if not state.is_to_be_conducted(cycle):
         if cycle.status == "paused" and not cycle.state.open_decisions:
             yield _paused(cycle)
+        return
+    if state.is_at_limit(cycle):  # an orchestrator would have nothing to do
         return
     others = (PAUSE_ACT, STOP_ACT) if cycle.status == "running" else (STOP_ACT,)
     loop = case.loop(ORCHESTRATOR)

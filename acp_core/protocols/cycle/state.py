@@ -254,9 +254,22 @@ def circle(needs: Mapping[str, Iterable[str]]) -> set[str]:
     return set(left)
 
 
+def is_at_limit(cycle: Cycle) -> bool:
+    """Whether the last iteration that is allowed ended with failing tests, and a person must decide."""
+    limit = cycle.state.max_iterations
+    if limit is None or cycle.iteration < limit or cycle.state.open_decisions:
+        return False
+    through = all(agent_status(cycle, name) == "completed" for name in AGENTS)
+    return through and bool(tests(cycle).failed)
+
+
 def stalled(cycle: Cycle) -> bool:
-    """It is said to run, and nothing was written for longer than an agent is waited for."""
-    return cycle.status == "running" and cycle.now - cycle.last_write >= schema.STALL
+    """It is said to run, and nothing was written for longer than an agent is waited for.
+
+    At its limit it is not: there is nothing that anybody would write.
+    """
+    late = cycle.status == "running" and cycle.now - cycle.last_write >= schema.STALL
+    return late and not is_at_limit(cycle)
 
 
 def verdict(cycle: Cycle) -> str:
@@ -270,6 +283,8 @@ def verdict(cycle: Cycle) -> str:
         return BLOCKED
     if stalled(cycle):
         return STALLED
+    if cycle.status == "running" and is_at_limit(cycle):
+        return FAILURES
     if not ended:
         return UNDER_WAY
     if cycle.status == "failed" or found.failed:

@@ -19,7 +19,7 @@ from acp_core.files.transaction import JOURNAL
 from acp_core.model import Matter, Severity, format
 from acp_core.model.errors import Refused
 from acp_core.model.format import dated
-from acp_core.model.matter import About, Verdict, damage, decision, verdicts
+from acp_core.model.matter import TIME, About, Verdict, damage, decision, verdicts
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, mark
@@ -76,7 +76,8 @@ def causes(run: Run, case: DiagnosisContext) -> Iterator[Matter]:
         if lost is not None:
             yield lost
         elif need is not None:
-            yield _cause_of_silence(run, case, agent, need)
+            silence = _cause_of_silence(run, case, agent, need)
+            yield _waiting(silence) if _is_refused(case, agent) else silence
     for need in case.snapshot.needs:
         if need.code in _LATER:
             yield _later(run, need)
@@ -241,6 +242,19 @@ def _cause_of_silence(run: Run, case: DiagnosisContext, agent: Agent, need: Matt
         about=About(participant=name),
         since=agent.active,
         key=need.key,
+    )
+
+
+def _is_refused(case: DiagnosisContext, agent: Agent) -> bool:
+    """Whether its program cannot work now, and whoever supervises it tries again by itself."""
+    loop = case.loop(agent.shown)
+    return loop is not None and loop.alive and case.is_kept_outside(agent.shown)
+
+
+def _waiting(silence: Matter) -> Matter:
+    """The same of an agent whose program waits for its service: why, is told of its program."""
+    return silence._replace(
+        move=TIME, instruction="wait until its program is tried again", explains=(silence.key,)
     )
 
 

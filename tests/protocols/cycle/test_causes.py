@@ -10,11 +10,13 @@ from typing import Any
 from acp_core.agents import presets
 from acp_core.agents.processes import Identity, identify
 from acp_core.agents.state import RunnerState, Saved
+from acp_core.diagnosis.engine import Diagnosis
 from acp_core.model import Matter
+from acp_core.model.matter import Kind
 from acp_core.protocols.cycle.collaboration import Cycles
 from acp_core.protocols.cycle.conduct import process as conduct_process
 from acp_core.protocols.cycle.read import orchestrator_spec
-from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import done
 from tests.protocols.cycle.making import (
@@ -107,6 +109,19 @@ def test_the_limit_of_iterations_keeps_failing_tests_from_being_mended(tmp_path:
     asked = decision(kind="limit")
     cycle(tmp_path, "paused", coordination=coordination(pending_decisions=[asked]), **last)
     assert codes(tmp_path) == [("E8", "decide")]
+
+
+def test_a_cycle_at_its_limit_waits_for_a_decision_and_for_nothing_else(tmp_path: Path) -> None:
+    """It is not stalled, and no orchestrator is offered that would have nothing to do."""
+    last = {"agents": DONE, "test_results": FAILING, "current_iteration": 5}
+    cycle(tmp_path, **last)
+    (found,) = (each for each in causes(tmp_path) if each.wanted)
+    assert (found.remedy, found.kind) == ("limit", Kind.DECISION)
+    opened, late = Cycles(str(tmp_path)), NOW + timedelta(days=1)
+    snapshot = Diagnosis(Patience()).diagnose(opened, opened.refresh(late), (), (), late)
+    assert [need.key for need in snapshot.needs] == [found.key]
+    assert "stalled" not in snapshot.headline
+    assert "iteration 5 of 5 ended with 2 failing tests" in snapshot.headline
 
 
 def test_an_orchestrator_that_was_killed_is_started_again(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from textual.widgets import Button, OptionList, Static, TextArea
 
 from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.screens.action import ActionScreen, ActionsScreen, ResultScreen
+from acp_tui.screens.action import ActionScreen, ActionsScreen
 from acp_tui.screens.fleet import FleetScreen
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.multi import NAMES, ledger, state
@@ -35,9 +35,6 @@ class Person:
         await self.until(lambda: str(folder) in self.app.fleet.snapshots, f"finding {folder.name}")
         await self.pilot.press("home")
         for _ in range(20):
-            if isinstance(self.app.screen, ResultScreen):  # what could be done next, later
-                await self.pilot.press("escape")
-                await self.until(lambda: isinstance(self.app.screen, FleetScreen), "the list")
             screen = self.app.screen
             assert isinstance(screen, FleetScreen)
             selected = screen.in_hand()
@@ -70,16 +67,15 @@ class Person:
         await self.pilot.press("ctrl+s")
         await self.until(self._is_over, "doing it")
         said = "\n".join(screen_lines(self.app))
-        if isinstance(self.app.screen, (ActionScreen, ResultScreen)):
+        if isinstance(self.app.screen, ActionScreen):
             await self.pilot.press("escape")
         await self.until(lambda: isinstance(self.app.screen, FleetScreen), "closing")
         return said
 
     def _is_over(self) -> bool:
         screen = self.app.screen
-        if not isinstance(screen, ActionScreen) or screen.has_class("-over"):
-            told = (each for each in self.app.workers if each.group == "result")
-            return all(each.is_finished for each in told)  # what is next may still come up
+        if not isinstance(screen, ActionScreen):
+            return True
         return "✗ refused" in str(screen.query_one("#why", Static).render())
 
     async def do(self, folder: Path, label: str) -> str:

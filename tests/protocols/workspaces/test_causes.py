@@ -19,6 +19,7 @@ from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.acts.binding import actions
 from acp_core.protocols.workspaces.collaboration import open_workspaces
+from tests.agents.support import wait_for
 from tests.protocols.workspaces.making import (
     NOW,
     agent,
@@ -184,6 +185,29 @@ def test_a_killed_watcher_is_seen_and_replaced_by_a_dispatch(tmp_path: Path) -> 
     assert "E54" in codes(root, alive)
 
 
+def test_who_waits_for_a_limit_is_not_silent(tmp_path: Path) -> None:
+    """Its silence is no need of its own while a living process will try it again, and is one after that."""
+    root = run(tmp_path)
+    (root / "agent-workspaces/ann/status.json").unlink()
+    manifest(root)
+    seen = watcher(root, "ann", alive=True)
+    assert seen.run is not None
+    ran = replace(seen.run, ended=NOW, exit_code=1, lines=("Usage limit reached.",))
+    shown = replace(
+        seen.shown, phase=Phase.PAUSING, run=ran, failure="limit", retry_at=NOW + timedelta(hours=9)
+    )
+    paused = replace(seen, shown=shown)
+    found = causes(root, paused)
+    assert [(each.code, each.wanted) for each in found] == [("B4", False), ("E54", False)]
+    opened = open_workspaces(str(root))
+    looked = Diagnosis(Patience())
+    snapshot = looked.diagnose(opened, opened.refresh(NOW), (paused,), (), NOW)
+    assert snapshot.needs == () and snapshot.recheck_at == shown.retry_at
+    found = causes(root, paused, at=NOW + timedelta(hours=10))  # and it was not tried again
+    assert "its next attempt was due at" in found[0].sentence
+    assert [each.code for each in found if each.wanted] == ["B4"]
+
+
 def test_a_draft_that_nobody_watches_any_more_is_taken_over(tmp_path: Path) -> None:
     root = run(tmp_path)
     resolved(root)
@@ -242,6 +266,19 @@ def test_what_settles_one_cause_is_not_blamed_for_another(tmp_path: Path) -> Non
     triage = next(each for each in offered(opened, seen) if each.name == "triage")
     done = triage.perform(triage.inputs(agent="ann", decision="accept", reason="enough"))
     assert done.sentence == "Decide on ann (attempt 1): accept. Fixed."
+
+
+def test_an_agent_that_only_begins_again_is_not_called_fixed(tmp_path: Path) -> None:
+    """Whatever it returned last time: how it ends this time is not known when it begins."""
+    root = prepare(tmp_path / "run", "ann")
+    acp("dispatch", root, "--", *program(tmp_path / "own", ann=["partial", "partial"]))
+    opened = open_workspaces(str(root))
+    seen = replace(opened.refresh(utc_now()), causes=tuple(causes(root, at=utc_now())))
+    assert [cause.code for cause in seen.causes] == ["E52"]
+    rerun = next(each for each in offered(opened, seen) if each.name == "rerun")
+    done = rerun.perform(rerun.inputs(agent="ann"))
+    assert done.sentence.startswith("Started ann.") and "Fixed" not in done.sentence
+    wait_for(lambda: codes(root, at=utc_now()) == ["E52"], "its second partial result")
 
 
 def test_the_age_of_the_last_write_goes_on_while_nothing_changes(tmp_path: Path) -> None:

@@ -348,10 +348,7 @@ def _results(cycle: Cycle, known: Known) -> Iterator[Card]:
 def _limits(cycle: Cycle, known: Known) -> Iterator[Card]:
     """The last iteration that is allowed ended with failing tests, and nobody was asked."""
     limit = cycle.state.max_iterations
-    through = all(state.agent_status(cycle, name) == "completed" for name in AGENTS)
-    if cycle.status not in ("running", "paused") or limit is None or cycle.iteration < limit:
-        return
-    if not through or not state.tests(cycle).failed or cycle.state.open_decisions:
+    if cycle.status not in ("running", "paused") or limit is None or not state.is_at_limit(cycle):
         return
     if cycle.now - cycle.last_write < _SETTLED:
         return

@@ -39,7 +39,11 @@ from acp_core.protocols.workspaces.acts.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent, team
 from acp_core.protocols.workspaces.conduct import agent as conduct_agent
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.conduct.advance import dispatching_alone, start_watcher
+from acp_core.protocols.workspaces.conduct.advance import (
+    Waits,
+    dispatching_alone,
+    start_watcher,
+)
 from acp_core.protocols.workspaces.conduct.team import Choice
 from acp_core.protocols.workspaces.matters import why
 from acp_core.protocols.workspaces.read.manifest import layout, read_json
@@ -307,7 +311,12 @@ def synthesise(values: Values) -> int:
         return 0
     choice = team.program_choice(values.program, values.words, str(place.root), values.model)
     begin(open_run(Location(str(place.root)), utc_now()), choice)
+    waits, told = Waits(place.root), ""
     while not values.detach and agent.is_synthesising(place):
+        pause = waits(utc_now()).get(ORCHESTRATOR, "")
+        if pause and pause != told and not values.json:
+            say(pause)
+        told = pause
         time.sleep(_LOOK)
     return _conclude_synthesis(place, values)
 

@@ -17,8 +17,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.agents import pauses
 from acp_core.agents.processes import GRACE, Stopped
-from acp_core.agents.registry import Conductor, strangers
+from acp_core.agents.registry import Conductor, Registry, strangers
 from acp_core.files import claims
 from acp_core.files.claims import ClaimError, Held, Seen
 from acp_core.model.clock import utc_now
@@ -231,11 +232,12 @@ _AGAIN = 3  # times that a watcher who was killed is replaced
 
 
 class News(NamedTuple):
-    """One agent's state changed."""
+    """One agent's state changed, or what it waits for; ``pause`` is that, in a sentence."""
 
     agent: str
     state: str
     note: str = ""
+    pause: str = ""
 
 
 def agent_states(run: Run) -> dict[str, str]:
@@ -252,12 +254,12 @@ def follow(folder: str | Path) -> Iterator[News]:
     Raises:
         Refused: the manifest can no longer be read.
     """
-    place = layout(folder)
-    known: dict[str, str] = {}
+    place, waits = layout(folder), Waits(folder)
+    known: dict[str, News] = {}
     replaced: dict[str, int] = {}
     while True:
-        news = list(_state_changed(place, known))
-        known |= {each.agent: each.state for each in news}
+        news = list(_state_changed(place, known, waits))
+        known |= {each.agent: each for each in news}
         yield from news
         going = _going(place)
         lost = [name for name in going if not watcher_alive(place, name)]
@@ -273,7 +275,7 @@ def follow(folder: str | Path) -> Iterator[News]:
                 again = _advanced(place)
                 over = again is not None and not again.started
                 if over and not _going(place):  # nor did a watcher start anybody just before us
-                    yield from _state_changed(place, known)
+                    yield from _state_changed(place, known, waits)
                     return
         time.sleep(STEP)
 
@@ -286,12 +288,31 @@ def _advanced(place: Layout) -> Advanced | None:
         return None
 
 
-def _state_changed(place: Layout, known: dict[str, str]) -> Iterator[News]:
-    """What changed since the last look."""
-    run = read_run(place, utc_now())
+class Waits:
+    """Says why programs of a run's agents are not at work now although they are to be.
+
+    Args:
+        folder: the run's.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder, self._registry = str(folder), Registry()
+
+    def __call__(self, now: datetime) -> dict[str, str]:
+        """A sentence by agent, of those that wait for a usage limit, their service or a budget."""
+        runners = self._registry.runners(self._folder)
+        return {each.participant: pauses.sentence(each, now) for each in runners}
+
+
+def _state_changed(place: Layout, known: dict[str, News], waits: Waits) -> Iterator[News]:
+    """What changed since the last look: a state, or that a program waits."""
+    now = utc_now()
+    run, waiting = read_run(place, now), waits(now)
     for name, each in agent_states(run).items():
-        if known.get(name) != each:
-            yield News(name, each, note(run, name))
+        before, pause = known.get(name), waiting.get(name, "")
+        told = before is not None and (before.state, before.pause) == (each, pause)
+        if not told:
+            yield News(name, each, pause or note(run, name), pause)
 
 
 def _going(place: Layout) -> list[str]:
