@@ -331,7 +331,8 @@ def _needs(snapshot: Snapshot, causes: Iterable[Matter]) -> tuple[Matter, ...]:
         if cause.wanted
     }
     explained = {key for cause in causes for key in cause.explains} | wanted.keys()
-    return (*wanted.values(), *(need for need in snapshot.needs if need.key not in explained))
+    own = (_within(snapshot, need) for need in snapshot.needs if need.key not in explained)
+    return (*wanted.values(), *own)
 
 
 def _headline(snapshot: Snapshot, cause: Matter) -> str:

@@ -147,9 +147,9 @@ def _effect(store: Store, written: Written) -> tuple[OutcomeState, str]:
     return OutcomeState.REQUESTED, message
 
 
-def run_command(root: Path) -> str:
-    """The command that starts the orchestrator of a project's cycle."""
-    return f"acp cycle run {shlex.quote(str(root))}"
+def run_command(root: Path | str) -> str:
+    """The command that starts the orchestrator of a project's cycle for the first time."""
+    return f"acp cycle run {shlex.quote(str(root))} --agent PRESET"
 
 
 def _elsewhere(found: RunnerState) -> str:
