@@ -34,6 +34,7 @@ from make import (
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
+from acp_tui.widgets import outcome_line
 
 SIZE = (100, 28)
 CAPTION = 34  # of the drawing's units, below the terminal
@@ -77,7 +78,7 @@ FILMS = (
                 "A collaboration is stuck: one red line says why.", "see out of date", seconds=3.5
             ),
             frame("f: what the fix writes, before it is done", "f", "see createdAt", seconds=4.0),
-            frame("ctrl+s: fixed", "ctrl+s", "see files valid", seconds=4.0),
+            frame("ctrl+s: fixed", "ctrl+s", "see Fixed", seconds=4.0),
         ),
     ),
     Film(
@@ -126,6 +127,7 @@ async def shoot(film: Film) -> list[str]:
     """The pictures of a film, in order."""
     state = Path(tempfile.mkdtemp(dir=PLACE, prefix=".state-"))
     begin_again()
+    outcome_line.SECONDS = 3_600.0  # what shows for a moment shows in the picture
     settings = Settings(theme=THEMES["dark"], utc=True, bell=False)
     app = AcpApp(
         [str(PLACE / film.folder)], settings=settings, clock=lambda: NOW,

@@ -49,6 +49,7 @@ from acp_core.model.card import CardSection
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.model.format import age, continued, names_in, sentence_case
+from acp_core.model.matter import NOBODY
 from acp_core.model.text import clean_line
 from acp_core.protocols.kit import parser
 from acp_core.protocols.kit.values import Values
@@ -243,7 +244,7 @@ def _cause(
 ) -> list[str]:
     facts = [cause.code, "seen" if cause.certain else "inferred"]
     facts += [f"since {format.age(cause.since, now)}"] if cause.since else []
-    facts += [] if cause.wanted else ["may pass by itself"]
+    facts += [] if cause.wanted or cause.move == NOBODY else ["may pass by itself"]
     headline = sentence_case(cause.sentence, names_in(snapshot))
     head = f"{number}. {headline} ({', '.join(facts)})"
     lines = [

@@ -242,6 +242,10 @@ def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> lis
     if entry.depth:
         return []  # its whole says it
     lines: list[str] = []
+    source = entry.snapshot.source
+    if source.state is not SourceState.LIVE and source.note:
+        first = f"    {spoken.mark(signs.SOURCE[source.state], source.state.value + ':')} "
+        lines += output.wrap(source.note, shown_on, indent="      ", first=first)
     paused = None if entry.needs else overview.pause(entry.snapshot)
     if paused is not None:
         text = f"{sentence_case(paused.sentence, names_in(entry.snapshot))}{_times(paused, now)}"

@@ -178,11 +178,16 @@ class Silence:
             atomic.private_folder(self._path.parent)
             atomic.replace(self._path, json.dumps(value).encode(), sync=False, private=True)
 
-    def advice(self, host: str) -> str:
-        """What is said of a host of which nothing was heard for long; "" of any other."""
+    def silent(self, host: str) -> float:
+        """For how many seconds nothing was heard of a host; 0 while that is not long, or not known."""
         _, since, period = self._hosts().get(host, ("", float("inf"), 0.0))
         silent = time.monotonic() - since
-        if silent <= _PERIODS * period:
+        return silent if silent > _PERIODS * period else 0.0
+
+    def advice(self, host: str) -> str:
+        """What is said of a host of which nothing was heard for long; "" of any other."""
+        silent = self.silent(host)
+        if not silent:
             return ""
         return (
             f"{clean_line(host, 80)} was not heard of for {_long(silent)}: taking over is advised"
@@ -205,6 +210,17 @@ class Silence:
             return value if value["boot"] == claims.boot() else {}
         except (Unreadable, ValueError, TypeError, KeyError, RecursionError):
             return {}
+
+
+def listen(address: Address, engine: Engine) -> None:
+    """Note what the hosts of a collaboration say, where nobody here did so lately.
+
+    Raises:
+        Refused: the store cannot be read.
+    """
+    silence = Silence(address)
+    if silence.looked() > _AGAIN:
+        silence.note(engine.hosts())
 
 
 def advised(

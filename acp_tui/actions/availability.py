@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.timer import Timer
 
-    from acp_core.model import Action, Snapshot
+    from acp_core.model import Action, Snapshot, Status
     from acp_tui.app import AcpApp
 
 Ask = Callable[[str], Awaitable[Iterable["Action"]]]
@@ -59,7 +59,10 @@ class Availability:
         self._wanted: Snapshot | None = None
         self._took = 0.0  # seconds for the last answer
         self._offers: Halt | None = UNKNOWN  # what the keys were last drawn for
-        self._drawn_for = ""  # and of which collaboration
+        self._drawn_for: tuple[str, Status | None] = (
+            "",
+            None,
+        )  # and of which collaboration, how it stands
         self._known: dict[str, tuple[object, Halt | None]] = {}
         self._starts: dict[str, Start | None] = {}
 
@@ -124,10 +127,10 @@ class Availability:
 
     def _update_keys(self, snapshot: Snapshot) -> None:
         """Have the keys looked at again, where other ones are of use: the footer is made anew."""
-        halt = self.halt(snapshot)
-        if halt is UNKNOWN and self._offers and self._drawn_for == snapshot.key:
+        halt, drawn_for = self.halt(snapshot), (snapshot.key, snapshot.status)
+        if halt is UNKNOWN and self._offers and self._drawn_for == drawn_for:
             return  # it keeps its name until the answer is there
-        self._drawn_for = snapshot.key
+        self._drawn_for = drawn_for
         if halt != self._offers:
             self._offers = halt
             self._screen.refresh_bindings()

@@ -186,7 +186,8 @@ def _source(data: PaneData) -> Iterator[_Row]:
         yield _Row(_warning("Folder not found. Showing the last version read."))
     elif source.state is not SourceState.LIVE:
         note = f": {source.note}" if source.note else ""
-        read = "" if data.past else f", last read {age(data.snapshot.as_of, data.now)} ago"
+        told = data.past or source.note.startswith("as of ")
+        read = "" if told else f", last read {age(data.snapshot.as_of, data.now)} ago"
         state = "Not readable at this step" if data.past else source.state.value.capitalize()
         yield _Row(_warning(f"{state}{read}{note}", SOURCE[source.state]))
 

@@ -20,7 +20,8 @@ from pathlib import Path
 import psutil
 
 from acp_core.protocols.folder.conduct import synced, syncing
-from acp_core.protocols.folder.write import handover, shared, sharing
+from acp_core.protocols.folder.read import following
+from acp_core.protocols.folder.write import shared, sharing
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.stores.address import Address, parse
 from acp_core.stores.git_objects import ssh_command
@@ -91,7 +92,7 @@ def followed(bench: Bench, kind: str, url: str) -> Iterator[Figure]:
     held = [syncing.want(str(each)) for each in folders]
     try:
         _wait(
-            lambda: all(handover.is_synced(str(each)) for each in folders),
+            lambda: all(following.is_synced(str(each)) for each in folders),
             "all folders to be taken up",
         )
         process = _process(folders)

@@ -82,8 +82,8 @@ ROOMS: dict[str, Room] = {
             "C4": ("a document changed during its review", "ask the reviewers to read it again"),
             "C5": ("a frozen deliverable was changed", "restore the frozen version, or block and continue in a new folder"),
             "C6": (
-                "a document of a shared collaboration was changed on two machines, events of this one were refused, a newer acp shares the folder, or another program changed what names the store",
-                "merge the document with `acp sync --merge FILE`, or choose one version; append the events again with `acp sync --again FOLDER`; update acp; put the name back with `acp join`",
+                "a document of a shared collaboration was changed on two machines, events of this one were refused, a newer acp shares the folder, another program changed what names the store, its store is away or refused, or nothing follows it",
+                "merge the document with `acp sync --merge FILE`, or choose one version; append the events again with `acp sync --again FOLDER`; update acp; put the name back with `acp join`; follow the store with `acp sync FOLDER`",
             ),
             "D1": ("some of several participants have answered, the others not yet", "help only those that are missing"),
             "D2": ("readiness.md contains unresolved questions", "resolve them"),

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder.conduct import turns
+from acp_core.protocols.folder.read import following
 from acp_core.protocols.folder.write import handover
 from tests.stores import mirrors
 from tests.stores.hosts import ID, Host, git, repository, shared, started
@@ -162,7 +163,7 @@ def test_who_answers_in_place_of_the_process_is_not_believed(tmp_path: Path) -> 
     impostor = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     try:
         assert impostor.stdout is not None and impostor.stdout.readline() == "locked\n"
-        assert handover.is_synced(str(a.folder))
+        assert following.is_synced(str(a.folder))
         ran = a.append("writer", "blocked", "--reply-to", str(seq))
         assert ran.returncode == 6, ran
         assert "another program answered in place of `acp sync`" in ran.stderr
@@ -267,9 +268,9 @@ def test_a_note_that_an_agent_wrote_pauses_no_loop(
         return turns.trouble(str(b.folder), "reader", take=True, stays=False)
 
     for told in ('{"reached": false, "reason": "x"}', "[]", "{"):
-        (b.folder / handover.NOTE).write_text(told)
+        (b.folder / following.NOTE).write_text(told)
         assert trouble() == "", told
-    (b.folder / handover.NOTE).write_text('{"reached": false}')
+    (b.folder / following.NOTE).write_text('{"reached": false}')
     store.rename(tmp_path / "away.git")
     assert "cannot be reached (there is no such repository)" in trouble()
 

@@ -16,7 +16,7 @@ import pytest
 from acp_core.files.locked import locked
 from acp_core.fleet import Fleet
 from acp_core.protocols.folder.conduct import synced, syncing
-from acp_core.protocols.folder.write import handover
+from acp_core.protocols.folder.read import following
 from acp_core.stores.address import parse
 from acp_core.stores.git import GitEngine
 from acp_core.stores.git_objects import ObjectStore
@@ -78,8 +78,8 @@ def test_one_process_keeps_all_folders_that_are_wanted(
     address = parse(store)
     held = [syncing.note(str(each), address, hold=True) for each in (one, two)]
     with kept(store, monkeypatch):
-        wait_for(lambda: handover.is_synced(str(one)) and handover.is_synced(str(two)), "both")
-        assert not handover.is_synced(str(three))
+        wait_for(lambda: following.is_synced(str(one)) and following.is_synced(str(two)), "both")
+        assert not following.is_synced(str(three))
         for folder in (one, two):
             a.folder = a.home / folder.name
             a.appended("writer", "blocked", "--reply-to", "1")
@@ -87,10 +87,10 @@ def test_one_process_keeps_all_folders_that_are_wanted(
                 lambda log=folder / "events.jsonl": b"blocked" in log.read_bytes(), "the event"
             )
         later = syncing.note(str(three), address, hold=True)
-        wait_for(lambda: handover.is_synced(str(three)), "a folder that is wanted later")
+        wait_for(lambda: following.is_synced(str(three)), "a folder that is wanted later")
         syncing.Wanted(later).close()
-        wait_for(lambda: not handover.is_synced(str(three)), "the end of the want")
-        assert handover.is_synced(str(one))
+        wait_for(lambda: not following.is_synced(str(three)), "the end of the want")
+        assert following.is_synced(str(one))
         for each in held:
             syncing.Wanted(each).close()
 
@@ -104,7 +104,7 @@ def test_what_changes_in_a_folder_leaves_and_what_is_handed_over_is_published(
     b.folder = folder
     wanted = syncing.note(str(folder), parse(store), hold=True)
     with kept(store, monkeypatch):
-        wait_for(lambda: handover.is_synced(str(folder)), "the process")
+        wait_for(lambda: following.is_synced(str(folder)), "the process")
         b.write("proposal.md", "# P\n\n## Objective\nChoose\n")
         b.appended("writer", "proposal_submitted", "--reply-to", "1")
         b.write(
@@ -171,7 +171,7 @@ async def test_a_live_fleet_has_its_shared_folders_synchronized(
     following_it = asyncio.ensure_future(follow())
     try:
         ready = asyncio.to_thread(
-            wait_for, lambda: all(map(handover.is_synced, map(str, folders))), "both"
+            wait_for, lambda: all(map(following.is_synced, map(str, folders))), "both"
         )
         await ready
         mine = {each.pid: each for each in psutil.process_iter() if _is_ours(each, b.home)}
@@ -255,8 +255,8 @@ def test_wants_name_nothing_but_folders_of_this_account(hosts: tuple[Host, Host]
         for each in (folder, other, tmp_path / "none")
     ]
     with kept(store, monkeypatch):
-        wait_for(lambda: handover.is_synced(str(folder)), "the folder that is pinned")
-        assert not handover.is_synced(str(other))
+        wait_for(lambda: following.is_synced(str(folder)), "the folder that is pinned")
+        assert not following.is_synced(str(other))
         for each in held:
             syncing.Wanted(each).close()
 

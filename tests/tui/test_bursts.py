@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from textual import events
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
 from acp_core.agents import budgets
@@ -20,6 +21,7 @@ from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.actions.offered import offered_named
 from acp_tui.app import AcpApp
+from acp_tui.keys import LONGEST, KeyQueue
 from acp_tui.screens import action as action_screen
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.card import CardScreen
@@ -34,7 +36,7 @@ from tests.protocols.governed import states
 from tests.tui.cards import dashboard, open_card
 from tests.tui.hands import installed
 from tests.tui.screen import make_app, open_screen, seen, settle
-from tests.tui.stage import is_open, opens, shows, until
+from tests.tui.stage import WidgetApp, is_open, opens, shows, until
 from tests.tui.support import KEY, START, make_snapshot
 from tests.tui.test_replay import open_replay
 
@@ -279,6 +281,42 @@ async def test_keys_behind_the_one_that_starts_loops_act_on_the_form_that_it_ope
             await until(pilot, lambda: place() < 0)
             burst(pilot, "L", "tab")
             await until(pilot, lambda: place() == first + 1)
+
+
+async def test_keys_wait_for_a_screen_together_and_no_longer_than_the_bound_whatever_it_is() -> (
+    None
+):
+    class Making(Screen[None]):
+        is_being_made = True
+
+    app, handed, time = WidgetApp(), list[str](), [0.0]
+
+    async def hand_on(event: events.Key | events.Paste) -> None:
+        assert isinstance(event, events.Key)
+        handed.append(event.key)
+
+    async with app.run_test() as pilot:
+        screen = Making()
+        await app.push_screen(screen)
+        queue = KeyQueue(app, hand_on, clock=lambda: time[0])
+        for key in ("a", "b", "c"):
+            await queue.take(events.Key(key, key))
+        await pilot.pause(0.1)
+        assert handed == []
+        time[0] += LONGEST
+        await until(pilot, lambda: handed == ["a", "b", "c"])  # those behind wait no longer
+        await queue.take(events.Key("d", "d"))
+        await until(pilot, lambda: handed[3:] == ["d"])
+        screen.is_being_made = False
+        await queue.take(events.Key("e", "e"))
+        await until(pilot, lambda: handed[4:] == ["e"])
+        screen.is_being_made = True  # something else of it is made now
+        await queue.take(events.Key("f", "f"))
+        await queue.take(events.Key("escape", None))
+        await pilot.pause(0.1)
+        assert handed[5:] == []
+        time[0] += LONGEST
+        await until(pilot, lambda: handed[5:] == ["f", "escape"])
 
 
 async def test_what_is_pasted_behind_a_key_waits_for_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.tui.stage import (
     StageFleet,
     dashboard,
     finished,
+    hides,
     is_open,
     opens,
     screen_text,
@@ -48,6 +50,65 @@ def stop_key(app: Any) -> str | None:
     """What the key that stops work is called at the foot; None where it is not offered."""
     entry = app.screen.active_bindings.get("b")
     return entry.binding.description if entry else None
+
+
+@pytest.mark.parametrize(
+    ("protocol", "act", "label"),
+    [
+        ("folder", "relaunch", "Restart"),
+        ("workspaces", "triage", "Decide"),
+        ("wire", "answer", "Answer a task"),
+        ("governed", "approve_gate", "Approve the gate"),
+        ("cycle", "launch", "Start loops"),
+        ("folder", "nobody_knows_it", "Do it"),
+    ],
+)
+async def test_a_fix_is_called_what_its_description_calls_it_and_never_by_its_name(
+    tmp_path: Path, protocol: str, act: str, label: str
+) -> None:
+    """Also while the collaboration has not said yet what it offers."""
+    need = decision("n", "X", "no review came", act=act)
+    app: Any = dashboard(
+        StageFleet(replace(snapshot("a", needs=(need,)), protocol=protocol)), tmp_path
+    )
+    seen: set[str] = set()
+
+    def told() -> str:
+        row = next((r for r in screen_text(app).splitlines() if "! No review came" in r), "")
+        seen.add(row.partition("f: ")[2].partition(" · a: ")[0])
+        return label
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await shows(pilot, "reviewing")
+        await pilot.press("enter")
+        await until(pilot, lambda: told() in seen)
+    assert seen <= {"", "…", label}
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["fleet", "collaboration"])
+async def test_nothing_is_to_be_stopped_from_the_moment_on_at_which_it_is_over(
+    tmp_path: Path, opened: bool
+) -> None:
+    """However long the question takes what can be done now."""
+    fleet: Any = StageFleet(snapshot("a"))
+    fleet.offered = (action("freeze", "Freeze it", Intent.STOP_EVERYTHING),)
+    app: Any = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await shows(pilot, "reviewing")
+        if opened:
+            await pilot.press("enter")
+            await opens(pilot, "CollaborationScreen")
+        await shows(pilot, "b Freeze it")
+        answered, call = asyncio.Event(), fleet.call
+
+        async def slowly(*given: Any) -> Any:
+            await answered.wait()
+            return await call(*given)
+
+        fleet.call = slowly
+        fleet.show(finished("a"))
+        await hides(pilot, " b ")
+        answered.set()
 
 
 async def test_the_stop_key_is_offered_where_something_can_be_stopped(tmp_path: Path) -> None:

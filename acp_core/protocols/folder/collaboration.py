@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.write.repair import Outlook
     from acp_core.protocols.kit.diagnosis import DiagnosisContext
 
+_AGAIN = 5.0  # seconds between two looks whether a folder that is watched follows its store
 GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
 
 
@@ -93,6 +94,7 @@ class FolderCollaboration(Collaboration):
         self._last: Snapshot | None = None
         self._is_live = False
         self._followed: Wanted | None = None
+        self._store_note = ""
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Have a shared folder synchronized while it is watched: its files tell what changed."""
@@ -113,6 +115,14 @@ class FolderCollaboration(Collaboration):
         if last is not None and _is_half_appended(self.facts):
             self.facts.unsettled = "an event is being appended"
             self.facts.recheck = now.timestamp() + GRACE
+        if records.is_shared(self.key):
+            from acp_core.protocols.folder.matters import store  # only shared ones need it
+
+            note = store.note(self.key)
+            if note and self._is_live:  # whoever follows it begins, or asks its store again
+                self.facts.recheck = now.timestamp() + _AGAIN
+            changed |= note != self._store_note
+            self._store_note = note
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is None or changed or due:
             self._last = self._builder.snapshot(self.facts, now)

@@ -11,11 +11,12 @@ collaboration last: it is shown as any stranger's word, and nothing is decided b
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ from acp_core.model import (
 )
 from acp_core.model.action_field import Field
 from acp_core.model.errors import Refused
+from acp_core.model.format import dated
 from acp_core.model.matter import decision
 from acp_core.model.past import Story
 from acp_core.model.text import clean_line, clean_name
@@ -49,6 +51,7 @@ from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration, Rows
 from acp_core.protocols.folder.conduct import syncing
 from acp_core.protocols.folder.conduct.syncing import bring_news
+from acp_core.protocols.folder.matters import store
 from acp_core.protocols.folder.read.current_state import (
     ListState,
     decode,
@@ -139,6 +142,7 @@ class MirrorCollaboration(_Shown):
         super().__init__(folder)
         self._manifest: Manifest | None = None
         self._stamp: Stamp | None = None
+        self._as_of = ""
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Have the folder synchronized from now on: its files tell what changed."""
@@ -147,10 +151,26 @@ class MirrorCollaboration(_Shown):
     def refresh(self, now: datetime) -> Snapshot:
         changed = self._take_up()
         seen = self._inner.refresh(now) if self._inner is not None else None
-        if self._last is None or changed or seen is not self._seen:
-            self._last = self._as_seen(seen, now)
-        self._seen = seen
+        late = self._late(seen, now)
+        if self._last is None or changed or seen is not self._seen or late != self._as_of:
+            self._last = self._as_seen(seen, late, now)
+        self._seen, self._as_of = seen, late
         return self._last
+
+    def _late(self, seen: Snapshot | None, now: datetime) -> str:
+        """As of when this is, where it may have changed since, and why that is not seen; else ""."""
+        told = self._manifest
+        if seen is None or told is None or seen.status is Status.COMPLETED:
+            return ""
+        if late := store.note(self.key):
+            return late
+        with contextlib.suppress(Refused):
+            silent = hosts.Silence(stores_address.pinned_address(self.key)).silent(told.host)
+            if silent:
+                at = (now - timedelta(seconds=silent)).replace(second=0, microsecond=0)
+                host = clean_line(told.host, 64)
+                return f"as of {dated(at)}: {host} controls this run, and was not heard of since"
+        return ""
 
     def _take_up(self) -> bool:
         """Read the manifest, where it changed; whether it did."""
@@ -173,7 +193,7 @@ class MirrorCollaboration(_Shown):
         assert self._manifest is not None
         return os.path.join(self.key, PLACE, mirror.place(self._manifest, ""))
 
-    def _as_seen(self, seen: Snapshot | None, now: datetime) -> Snapshot:
+    def _as_seen(self, seen: Snapshot | None, late: str, now: datetime) -> Snapshot:
         told = self._manifest
         if seen is None or told is None:
             words = f"{FILE} cannot be read: `acp join` the mirror into a new folder"
@@ -187,6 +207,7 @@ class MirrorCollaboration(_Shown):
             seen, key=self.key, location=clean_line(self.key, 4_096), hosts=(host,), needs=needs,
             runners=(), cost=None, causes=(), obstacles=(), parts=(),
             limits=f"{host} controls this run; your acts are requests to {host}",
+            source=Source(SourceState.STALE, late) if late else seen.source,
         )  # fmt: skip
 
     def watched(self) -> frozenset[Path]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import note
+from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 
 from acp_core.protocols.folder.schema import records
@@ -127,7 +127,8 @@ def befall(
 ) -> Path:
     """A collaboration in which all this happened, some time ago, as far as it could."""
     make, upto = beginning
-    note(f"{make.__name__} up to {upto}, then {happenings}")
+    if currently_in_test_context():
+        note(f"{make.__name__} up to {upto}, then {happenings}")
     folder = make(place / "run", upto)
     readme = "\n".join(
         ["# Collaboration", "", "## Objective", "", OBJECTIVE, "", "## Participants", ""]

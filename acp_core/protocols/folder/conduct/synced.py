@@ -23,6 +23,7 @@ from acp_core.files.watch import Report, Watcher
 from acp_core.model.errors import AcpError, Refused
 from acp_core.protocols.folder.conduct import syncing
 from acp_core.protocols.folder.conduct.syncing import process_for
+from acp_core.protocols.folder.read import following
 from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.write import handover, shared
 from acp_core.stores import address as stores_address
@@ -207,12 +208,13 @@ class Store:
                 try:
                     if time.monotonic() >= self._beat_at + BEAT:
                         self._beat_at = time.monotonic()
-                        playing = [e.id for e in list(self._folders.values()) if e.process.plays]
+                        here = [(e.id, e.process) for e in list(self._folders.values())]
+                        playing = [id for id, each in here if each.plays or each.conducts]
                         news.beat(hosts.this_host(), frozenset(playing))
                     found = news.wait(lambda: self._tips, _NEWS)
                     pause = 1.0
                 except (AcpError, OSError):  # who looks for a folder says what is wrong
-                    found = frozenset()
+                    found = frozenset(each.id for each in list(self._folders.values()))
                     self._ended.wait(pause)
                     pause = min(2 * pause, 60.0)
                 if found:
@@ -329,7 +331,7 @@ def main(folder: str) -> int:
             with contextlib.suppress(LogError), locked(str(lock), timeout=0.1):
                 Store(address).run(lambda: _taken_up(folder, ready))
                 return 0
-            if handover.is_synced(folder):  # by the process that has the lock
+            if following.is_synced(folder):  # by the process that has the lock
                 ready()
                 return 0
             if time.monotonic() >= until:
@@ -339,7 +341,7 @@ def main(folder: str) -> int:
 
 
 def _taken_up(folder: str, ready: background.Ready) -> None:
-    if not handover.is_synced(folder):
+    if not following.is_synced(folder):
         raise Refused(f"another process uses {folder}: it cannot be synchronized")
     ready()
 

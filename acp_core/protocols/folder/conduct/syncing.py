@@ -42,6 +42,7 @@ from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.conduct.asked import MirrorRequests, Requests
+from acp_core.protocols.folder.read import following
 from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.records import is_shared
 from acp_core.protocols.folder.write import handover, shared
@@ -296,7 +297,9 @@ class Process:
         """Make it; nothing is read yet."""
         self.folder, self.address, self.engine = folder, address, engine
         self._as_json, self._quiet = as_json, quiet
-        self._reached: bool | None = None
+        self._noted: tuple[str, bool] | None = (
+            None  # why the store is not read, and if it is refused
+        )
         self._told: HostState | None = None
         self._told_at = float("-inf")
         self._next = 0.0
@@ -371,6 +374,7 @@ class Process:
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
             self._warn(f"{error}; the next attempt is in {self._pause:.0f} s")
         except (Refused, OSError) as error:
+            self._note(str(error), refused=True)
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
             self._warn(str(error))
         else:
@@ -395,6 +399,8 @@ class Process:
 
     def close(self) -> None:
         """Nothing more is done by it."""
+        if self._noted == ("", False):
+            following.followed(self.folder)
         if self._requests is not None:
             self._requests.close()
 
@@ -407,14 +413,18 @@ class Process:
         """The folders in which a change matters."""
         yield Path(self.folder)
 
-    def _note(self, reason: str) -> None:
-        """Say in the folder whether the store is reached: loops look again when that changes."""
-        if self._reached is (not reason):
+    def _note(self, reason: str, *, refused: bool = False) -> None:
+        """Say in the folder whether the store is read: loops look again when that changes."""
+        if self._noted == (reason, refused):
             return
-        self._reached = not reason
+        if self._noted == ("", False):
+            following.followed(self.folder)
+        self._noted = reason, refused
         with contextlib.suppress(OSError):
             value = {"schema": "acp.sync/1", "reached": not reason, "reason": reason, "at": _time()}
-            path = os.path.join(self.folder, handover.NOTE)
+            if refused:
+                value["refused"] = True
+            path = os.path.join(self.folder, following.NOTE)
             atomic.replace(path, json.dumps(value).encode() + b"\n")
 
     def _tell(self) -> None:
@@ -424,7 +434,8 @@ class Process:
             return
         state = host_state(self.folder)
         same = self._told is not None and self._told._replace(at=state.at) == state
-        if same and (not state.participants or now < self._told_at + SIGN_OF_LIFE):
+        lives = bool(state.participants) or self.conducts
+        if same and (not lives or now < self._told_at + SIGN_OF_LIFE):
             return
         self.engine.tell(state)
         self._told, self._told_at = state, now
@@ -517,6 +528,7 @@ class ReaderProcess(Process):
         """Bring what is new."""
         with manifests.held(self.folder):
             came = bring_mirror(self.folder, self.engine)
+        hosts.listen(self.address, self.engine)
         return Step(came=came)
 
 
@@ -644,7 +656,7 @@ def alone(folder: str) -> Iterator[None]:
         claims.prepare(folder, "out")
     except claims.ClaimError as error:
         raise Refused(str(error)) from None
-    path = os.path.join(folder, handover.LOCK)
+    path = os.path.join(folder, following.LOCK)
     with contextlib.suppress(FileExistsError):
         atomic.create(path, b"")
     try:
@@ -826,7 +838,7 @@ def begin_syncing(folder: str) -> None:
     """
     note(folder, stores_address.pinned_address(folder), hold=False)
     with _starting:
-        if not handover.is_synced(folder):
+        if not following.is_synced(folder):
             background.start(SYNC.module, (folder,))
 
 
@@ -848,7 +860,7 @@ def wanted(file: Path) -> tuple[str, bool]:
 
 def _start(folder: str) -> None:
     with _starting, contextlib.suppress(OSError):  # the first of many folders starts it for all
-        if handover.is_synced(folder):
+        if following.is_synced(folder):
             return
         try:
             background.start(SYNC.module, (folder,))
@@ -863,15 +875,20 @@ def bring_news(folder: str) -> str:
         Refused: what the store holds cannot be taken, or its address is not this account's.
         OSError: a file could not be written.
     """
-    if handover.is_synced(folder):
+    if following.is_synced(folder):
         return ""
     try:
-        with open_engine(stores_address.pinned_address(folder)) as engine:
+        address = stores_address.pinned_address(folder)
+        with open_engine(address) as engine:
             if is_reader(folder):
                 with manifests.held(folder):
                     bring_mirror(folder, engine)
-                return ""
-            return "; ".join(shared.sync(folder, engine, publish=False).notes)
+                hosts.listen(address, engine)
+                notes = ""
+            else:
+                notes = "; ".join(shared.sync(folder, engine, publish=False).notes)
+        following.followed(folder)
+        return notes
     except StoreUnreachable as error:
         return f"as of {_read_at(folder)}; not reached since: {error}"
 

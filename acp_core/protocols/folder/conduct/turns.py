@@ -16,12 +16,13 @@ from acp_core.model.errors import NotStarted, Refused
 from acp_core.model.text import clean_line
 from acp_core.model.turn import Brief, Mode, TurnState
 from acp_core.protocols.folder.prompts.turn import Situation, prompt
+from acp_core.protocols.folder.read import following
 from acp_core.protocols.folder.read.current_state import Step, required, steps
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.unrecoverable_log import full, hopeless
 from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.records import V2, is_shared, text_in
-from acp_core.protocols.folder.write import handover, shared
+from acp_core.protocols.folder.write import shared
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.processes import SYNC
 from acp_core.stores import address as stores_address
@@ -230,7 +231,7 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
     """
     try:
         address = stores_address.pinned_address(folder)
-        if stays and not handover.is_synced(folder):
+        if stays and not following.is_synced(folder):
             background.start(SYNC.module, (folder,))
         lease = manifests.read_leases(folder).get(participant)
         wanted = hosts.lease_for(lease, participant, "launch", hosts.this_host())
@@ -251,7 +252,7 @@ def trouble(folder: str, participant: str, *, take: bool, stays: bool) -> str:
 def _is_away(folder: str) -> bool:
     """Whether the process of ``acp sync`` says that it does not reach the store."""
     try:
-        note = json.loads(read_bounded(os.path.join(folder, handover.NOTE), _LIMIT))
+        note = json.loads(read_bounded(os.path.join(folder, following.NOTE), _LIMIT))
     except (Unreadable, ValueError, RecursionError):
         return False
     return isinstance(note, dict) and note.get("reached") is False

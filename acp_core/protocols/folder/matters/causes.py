@@ -693,6 +693,11 @@ def conflict_causes(facts: Facts, case: DiagnosisContext) -> Iterator[Matter]:
         yield _newer(facts.newer_share)
     if facts.strange_share:
         yield _strange(facts.strange_share)
+    over = case.snapshot.status is Status.COMPLETED  # nothing more comes
+    if not (over or facts.newer_share or facts.strange_share) and records.is_shared(facts.folder):
+        from acp_core.protocols.folder.matters import store  # late: most folders are not shared
+
+        yield from store.causes(facts.folder)
     for each in facts.kept:
         yield _events(each) if each.document == records.LOG_FILE else _document(each)
 

@@ -71,6 +71,7 @@ _CHECK_GATES = " Then check every completion gate in readiness.md."
 _COMPLETE = "run {validate}, then append completed with doc=conclusion.md."
 _STOP = "stop; collaboration is complete."
 _START = "wait: the log holds no event yet; run {init} --resume to finish the start."
+_LOST = "wait: the log holds no event yet, although protocol.json says more; tell a human."
 _BLOCKED = "resolve the blocker or start a new collaboration round."
 
 FULL = (
@@ -85,7 +86,9 @@ _TORN = (
     "stop: events.jsonl ends in a torn line, and no event can be appended; "
     "run `acp repair --folder {folder}`, or tell a human."
 )
-_RETURNS = f"wait: the lines of events.jsonl end in carriage returns only: {NEWLINES}"
+_RETURNS = (
+    f"wait: the lines of events.jsonl end in carriage returns only: {NEWLINES}, or tell a human."
+)
 _LONG = 300  # characters of what is wrong with the log
 
 COMMANDS = {"validate": "acp validate", "init": "acp init"}
@@ -174,8 +177,11 @@ def advise(
         commands: what to call the commands, as `COMMANDS`.
         unchanged: for how many seconds neither the log nor readiness.md has changed.
     """
-    if broken and machine.count and not machine.ending:
-        return f"append blocked: the log can never become valid again ({broken})."
+    if broken and not machine.ending:
+        hopeless = f"the log can never become valid again ({broken})"
+        return (
+            f"append blocked: {hopeless}." if machine.count else f"stop: {hopeless}; tell a human."
+        )
     if machine.phase == "decision_review" and not machine.ending:
         from acp_core.protocols.folder.prompts import acceptance
 
@@ -216,7 +222,8 @@ def _sentence(
         return _readiness_check(machine, owner, readiness, conclusion, protocol)
     if phase == "blocked":
         return _BLOCKED
-    return _START
+    begun = protocol.get("currentPhase") not in (None, "drafting")
+    return _LOST if begun else _START  # what was begun is not begun anew
 
 
 def _is_open(readiness: Readiness) -> bool:

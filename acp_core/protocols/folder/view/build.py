@@ -216,6 +216,12 @@ def _source(facts: Facts) -> Source:
         problems.append(facts.strange_share)
     if problems:
         return Source(SourceState.STALE, clean_line("; ".join(problems)))
+    over = facts.history.machine.phase == "completed"  # nothing more comes
+    if not over and records.is_shared(facts.folder):
+        from acp_core.protocols.folder.matters import store  # late: most folders are not shared
+
+        if late := store.note(facts.folder):
+            return Source(SourceState.STALE, late)
     return Source()
 
 

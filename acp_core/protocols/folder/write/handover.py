@@ -19,25 +19,14 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.person.paths import is_pinned, pin_of, state_folder
+from acp_core.protocols.folder.read.following import LOCK, is_synced
 from acp_core.protocols.folder.schema import records
 from acp_core.protocols.folder.schema.records import Entry
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.append import Appended, Request
 
-try:
-    import fcntl
-except ImportError:  # Windows: nothing can be written there
-    fcntl = None  # type: ignore[assignment]
-
-_SUPPORTED = fcntl is not None
-
 OUT = os.path.join(".acp", "run", "out")
-
-LOCK = os.path.join(".acp", "run", "sync.lock")
-
-NOTE = os.path.join(".acp", "run", "sync.json")
-"""Whether the process that publishes reaches the store, as it said last."""
 
 UNREACHABLE = 6  # exit code: nothing here can reach the store
 
@@ -50,23 +39,6 @@ FIELDS = ("participant", "event", "summary", "doc", "reply_to", "role", "sha256"
 _PATIENCE = 180.0
 
 _STEP, _FIRST_STEP = 0.005, 0.001  # seconds between two looks for the answer: at most, and at first
-
-
-def is_synced(folder: str) -> bool:
-    """Whether a process publishes for this folder: it holds the lock; the file alone means nothing."""
-    if not _SUPPORTED:
-        return False
-    try:
-        fd = os.open(os.path.join(folder, LOCK), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(fd)
-    return False
 
 
 def hand_over(request: Request, make: type[Appended]) -> Appended:

@@ -30,6 +30,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.person import settings
+from acp_core.protocols.folder.read import following
 from acp_core.protocols.folder.read.current_state import list_state
 from acp_core.protocols.folder.schema import deliverables, records
 from acp_core.protocols.folder.schema.records import Entry as LogEntry
@@ -96,7 +97,7 @@ def append(
         OSError: a local file could not be written.
     """
     address = stores_address.pinned_address(request.folder)
-    if handover.is_synced(request.folder) and not request.edits:
+    if following.is_synced(request.folder) and not request.edits:
         return handover.hand_over(request, Appended)
     with open_engine(address) as engine:
         return publish(request, address, engine, now=now, before_write=before_write)
