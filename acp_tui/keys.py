@@ -378,9 +378,9 @@ CARD = (
 
 RESULT = (
     bind("result.copy", "y", "copy", "Copy the outcome",
-         tooltip="Copy the path or link of an outcome that stays until a key, else its words"),
+         tooltip="Copy the path or link in an outcome that stays until a key, or else its words"),
     bind("result.close", "escape", "close", "Close the outcome",
-         tooltip="Any other key closes an outcome that stays, too, and does what it does"),
+         tooltip="Every other key closes it, too, and works as usual"),
 )  # fmt: skip
 
 READING = (bind("reading.close", "escape,q", "close", "Back", show=True, display="esc"),)

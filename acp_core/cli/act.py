@@ -269,10 +269,12 @@ def _same(opened: Collaboration, snapshot: Snapshot, action: Action, matter: str
     Raises:
         CommandError: it has changed.
     """
-    from acp_core.diagnosis.cards import check  # late, as above
+    from acp_core.diagnosis.actions import actions  # late, as above
+    from acp_core.diagnosis.cards import check
 
+    now = utc_now()
     try:
-        check(opened, snapshot, matter, action.name, utc_now())
+        check(opened, snapshot, matter, action.name, now, lambda: actions(opened, snapshot, now))
     except Refused as error:
         raise CommandError(f"{error}: acp card {typed(snapshot)}") from None
 

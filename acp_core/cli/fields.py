@@ -53,6 +53,7 @@ def summary(snapshot: Snapshot) -> Fields:
             "source": picked(snapshot.source, "state note"),
             "waiting": [turn(each) for each in snapshot.turns],
             "causes": [cause(each) for each in snapshot.causes],
+            "matters": [matter(each) for each in snapshot.matters],
             "finding_counts": {each.value: snapshot.count(each) for each in Severity},
             "event_count": len(snapshot.events),
         }
@@ -167,6 +168,28 @@ def cause(each: Matter) -> Fields:
         | picked(each, "since")
         | ({"until": until(each.until)} if each.until else {})
         | picked(each.about, "document line event")
+    )
+
+
+def matter(each: Matter) -> Fields:
+    """What stands, and whose move it is: what every command says of it."""
+    return (
+        picked(each, "key code kind")
+        | {"move": {"who": each.move.who.value, "name": each.move.name or None}}
+        | picked(each, "sentence instruction since")
+        | {
+            "until": each.until and until(each.until),
+            "about": picked(each.about, "participant document line event"),
+        }
+        | picked(each, "evidence certain")
+        | {"because": each.because or None}
+        | {"refuses_others": each.refuses is not None, "allows": sorted(each.refuses or ())}
+        | {
+            "verdicts": [
+                {"action": verdict.act, "given": dict(verdict.given), "ends": verdict.ends}
+                for verdict in each.verdicts
+            ]
+        }
     )
 
 

@@ -49,8 +49,9 @@ from acp_core.model.card import CardSection
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.model.format import age, continued, names_in, sentence_case
-from acp_core.model.matter import NOBODY
+from acp_core.model.matter import Mover
 from acp_core.model.text import clean_line
+from acp_core.person.attention import Attention
 from acp_core.protocols.kit import parser
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import is_link
@@ -72,25 +73,36 @@ _STYLES = {
 def card(given: Values) -> int:
     """Print the cards, or the object; the exit code."""
     fleet, snapshot = open_one(given.folder)
-    from acp_core.diagnosis.cards import cards  # late: it loads everything that can be done
+    from acp_core.diagnosis.actions import actions  # late: it loads everything that can be done
+    from acp_core.diagnosis.cards import cards
 
     now = utc_now()
-    found = fleet.call_sync(snapshot.key, lambda opened: cards(opened, snapshot, now))
+    found = fleet.call_sync(
+        snapshot.key,
+        lambda opened: cards(opened, snapshot, now, lambda: actions(opened, snapshot, now)),
+    )
+    open_needs = Attention().open_needs(snapshot)
+    wanted = [each for each in found if any(each.is_about(need) for need in open_needs)]
     if given.json:
         shown = [card_fields(each, snapshot) for each in found]
         say(dump({"schema": CARD_SCHEMA, "collaboration": snapshot.key, "cards": shown}))
-    elif not found:
+        return WANTED if wanted else 0
+    if not wanted:
         say(f"Nothing in {snapshot.name} waits for your decision.")
-    else:
-        for number, each in enumerate(found):
-            for line in ([""] if number else []) + card_lines(each, snapshot, now, terminal()):
-                say(line)
-    return WANTED if found else 0
+    others = [each for each in found if each not in wanted]
+    for number, each in enumerate((*wanted, *others)):
+        if number or not wanted:
+            say("")
+        for line in card_lines(each, snapshot, now, terminal(), waits=each in wanted):
+            say(line)
+    return WANTED if wanted else 0
 
 
 def card_fields(card: Card, snapshot: Snapshot) -> fields.Fields:
     """A card as JSON."""
+    about = next((each.key for each in snapshot.matters if card.is_about(each)), None)
     return fields.picked(card, "id title claim by since digest") | {
+        "matter": about,
         "sections": [
             fields.picked(section, "title columns")
             | {
@@ -128,9 +140,18 @@ def verdict_command(card: Card, verdict: int, snapshot: Snapshot) -> str:
     return " ".join([command, *asked, "--matter", card.digest])
 
 
-def card_lines(card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
-    """A card's lines: the matter, then the verdicts with their commands."""
-    since = f" (waiting for you {age(card.since, now)})" if card.since else ""
+def card_lines(
+    card: Card, snapshot: Snapshot, now: datetime, shown_on: Terminal, *, waits: bool = True
+) -> list[str]:
+    """A card's lines: the matter, then the verdicts with their commands.
+
+    Args:
+        card, snapshot: What is shown.
+        now: The time.
+        shown_on: Where it is printed.
+        waits: Whether it waits for this person; else it is somebody else's move.
+    """
+    since = f" ({'waiting for you ' if waits else ''}{age(card.since, now)})" if card.since else ""
     lines = [
         shown_on.paint(line, "need")
         for line in output.wrap(f"{card.title}{since}", shown_on, indent="  ", first="")
@@ -194,9 +215,9 @@ WHY_SCHEMA = "acp.why/1"
 def why(given: Values) -> int:
     """Print the causes, or the object."""
     _, snapshot = open_one(given.folder)
-    wanted = any(cause.wanted for cause in snapshot.causes)
+    wanted = bool(Attention().open_needs(snapshot))
     if given.json:
-        say(dump(why_fields(snapshot)))
+        say(dump(why_fields(snapshot) | {"wanted": wanted}))
     else:
         for line in why_lines(snapshot, utc_now(), terminal()):
             say(line)
@@ -210,12 +231,11 @@ def why_fields(snapshot: Snapshot) -> fields.Fields:
         | {"command": _command(snapshot, cause), "choose": list(_to_choose(snapshot, cause))}
         for cause in snapshot.causes
     ]
-    wanted = any(cause.wanted for cause in snapshot.causes)
     return {
         "schema": WHY_SCHEMA,
         "collaboration": snapshot.key,
         "snapshot": fields.summary(snapshot) | {"causes": causes},
-        "wanted": wanted,
+        "wanted": bool(snapshot.needs),
     }
 
 
@@ -244,7 +264,7 @@ def _cause(
 ) -> list[str]:
     facts = [cause.code, "seen" if cause.certain else "inferred"]
     facts += [f"since {format.age(cause.since, now)}"] if cause.since else []
-    facts += [] if cause.wanted or cause.move == NOBODY else ["may pass by itself"]
+    facts += filter(None, [_whose(cause), _reason(cause, snapshot)])
     headline = sentence_case(cause.sentence, names_in(snapshot))
     head = f"{number}. {headline} ({', '.join(facts)})"
     lines = [
@@ -268,6 +288,21 @@ def _cause(
                 output.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ") if line else []
             )
     return lines
+
+
+def _whose(cause: Matter) -> str:
+    """Whose move it is, where it is not that of the person who looks."""
+    return {
+        Mover.OWNER: "",
+        Mover.TIME: "may pass by itself",
+        Mover.NOBODY: "",
+    }.get(cause.move.who, f"{cause.move.name or 'another account'} is to end it")
+
+
+def _reason(cause: Matter, snapshot: Snapshot) -> str:
+    """From which of those that are listed it follows."""
+    keys = [each.key for each in snapshot.causes]
+    return f"follows from {keys.index(cause.because) + 1}" if cause.because in keys else ""
 
 
 def _to_choose(snapshot: Snapshot, cause: Matter) -> dict[str, str]:

@@ -8,7 +8,7 @@ program wrote is made safe to show here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from acp_core.model.action_field import Kind
 from acp_core.model.action_spec import Intent
 from acp_core.model.card import Card, CardSection, CardVerdict
 from acp_core.model.errors import Refused
-from acp_core.model.format import clock, dated
+from acp_core.model.format import clock, dated, names_in, sentence_case
 from acp_core.model.matter import About, verdicts
 from acp_core.model.text import clean, clean_line
 from acp_core.person.permissions import Verdict
@@ -31,6 +31,8 @@ from acp_core.protocols.kit.diagnosis import safe_id
 from acp_core.protocols.kit.documents import MOST, counted, texts
 from acp_core.protocols.kit.schema import fields
 from acp_core.protocols.kit.wording import difference, lines_of, safe
+
+Offered = Callable[[], Iterable[Action]]
 
 PERMISSION_CODE = "B17"
 _IN_COMMAND = frozenset({"command", "description", "cwd"})
@@ -211,17 +213,54 @@ def _changed(change: Change) -> Row:
 _DECIDING = frozenset({Intent.ANSWER, Intent.DECIDE, Intent.ACCEPT, Intent.REJECT})
 
 
-def cards(collaboration: Collaboration, snapshot: Snapshot, now: datetime) -> tuple[Card, ...]:
+def cards(
+    collaboration: Collaboration, snapshot: Snapshot, now: datetime, offered: Offered | None = None
+) -> tuple[Card, ...]:
     """What is to be decided, the most urgent first, each with the verdicts that are possible now.
 
     Args:
         collaboration: The collaboration; what its cards show is read anew.
         snapshot: Its latest Snapshot.
         now: The time.
+        offered: Finds what can be done now. With it, there is also a card for what needs the
+            person and can be mended, where no other card decides it.
     """
     asked = (permission_card(each) for each in answers.waiting(snapshot.key))
     possible = (_possible(card, snapshot) for card in collaboration.cards(now))
-    return (*asked, *(card for card in possible if card.verdicts))
+    decided = (*asked, *(card for card in possible if card.verdicts))
+    return (*decided, *_fixes(snapshot, decided, offered)) if offered else decided
+
+
+def _fixes(snapshot: Snapshot, decided: tuple[Card, ...], offered: Offered) -> Iterator[Card]:
+    """A card for each matter that needs the person, can be ended, and is on no other card."""
+    left = [
+        each
+        for each in snapshot.needs
+        if each.verdicts and not any(card.is_about(each) for card in decided)
+    ]
+    if not left:
+        return
+    names = names_in(snapshot)
+    labels = {each.name: each.label for each in offered()}
+    for each in left:
+        ways = tuple(
+            CardVerdict(labels[verdict.act], verdict.act, verdict.given)
+            for verdict in each.verdicts
+            if verdict.act in labels
+        )
+        seen = texts("Seen" if each.certain else "Inferred from", each.evidence)
+        todo = texts(
+            "What to do", [sentence_case(each.instruction, names)] if each.instruction else []
+        )
+        if ways:
+            yield Card(
+                each.key,
+                sentence_case(each.sentence, names),
+                by=each.about.participant or "",
+                since=each.since,
+                sections=tuple(section for section in (seen, todo) if section.rows),
+                verdicts=ways,
+            )
 
 
 def card_of(
@@ -266,19 +305,24 @@ def is_over(action: Action, given: Mapping[str, str]) -> bool:
 
 
 def check(
-    collaboration: Collaboration, snapshot: Snapshot, digest: str, action: str, now: datetime
+    collaboration: Collaboration,
+    snapshot: Snapshot,
+    digest: str,
+    action: str,
+    now: datetime,
+    offered: Offered | None = None,
 ) -> None:
     """Refuse a verdict on a matter that is not the one that the person judged.
 
     Args:
-        collaboration, snapshot, now: As those of `cards`.
+        collaboration, snapshot, now, offered: As those of `cards`.
         digest: That of the card that the person saw.
         action: The verdict's.
 
     Raises:
         Refused: no card with this digest has such a verdict now.
     """
-    for card in cards(collaboration, snapshot, now):
+    for card in cards(collaboration, snapshot, now, offered):
         if card.digest == digest and any(each.action == action for each in card.verdicts):
             return
     raise Refused("The facts have changed since you saw them; review them again")

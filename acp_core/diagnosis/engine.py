@@ -9,20 +9,19 @@ where there is one.
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from acp_core.diagnosis import standing
 from acp_core.diagnosis.processes import busy
 from acp_core.history import charged
-from acp_core.loops.acts.names import DUPLICATE, LAUNCH, NAMES
+from acp_core.loops.acts.names import DUPLICATE, LAUNCH
 from acp_core.model import Matter, Runner, Snapshot, Status, Turn
 from acp_core.model.format import continued, dated, is_said, names_in, quote_command
-from acp_core.model.matter import About, decision, verdicts
+from acp_core.model.matter import About, verdicts
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import (
     Clock,
     DiagnosisContext,
@@ -218,17 +217,12 @@ def _duplicate(case: DiagnosisContext, name: str) -> Matter | None:
 
 
 _log = logging.getLogger(__name__)
-_CODE = re.compile(r"([A-Z]+)(\d*)")
 
 
 def diagnose(collaboration: Collaboration, case: DiagnosisContext) -> tuple[Matter, ...]:
-    """Every cause, the one that counts most first.
+    """Why it does not go on, as far as its protocol and its participants' loops say.
 
-    What wants a human goes before what may pass by itself, and of that the damage over which acp
-    writes nothing before everything else: no other remedy gets anybody on. Then the order of the
-    codes holds: a broken log blocks everybody, so it is named before a program that ended. The reason of what
-    else is said of a participant goes before that. A fault in a protocol's causes is logged, and
-    hides nothing else.
+    A fault in a protocol's causes is logged, and hides nothing else.
     """
     found = list(causes_of_turns(case))
     case = replace(case, found=tuple(found))
@@ -244,95 +238,37 @@ def diagnose(collaboration: Collaboration, case: DiagnosisContext) -> tuple[Matt
         found += collaboration.causes(case)
     except Exception:  # somebody else's code, or ours: the rest is still worth saying
         _log.info("the causes of %s failed", collaboration.key, exc_info=True)
-    found += _of_obstacles(case.snapshot, found)
-    damage = {each.key for each in case.snapshot.obstacles}
-    return tuple(_in_order([_within(case.snapshot, cause) for cause in found], damage))
+    return tuple(found)
 
 
-def _within(snapshot: Snapshot, cause: Matter) -> Matter:
-    """The cause without the acts that an obstacle refuses: nobody is sent to do them."""
-    obstacles = snapshot.obstacles
-    left = tuple(
-        each
-        for each in cause.verdicts
-        if each.act in NAMES or not guard.blocking(obstacles, each.act)
-    )
-    if left == cause.verdicts:
-        return cause
-    instruction = cause.instruction
-    if instruction and cause.remedy and cause.verdicts[0] not in left:
-        first, then = (
-            _continued(each, snapshot) for each in (obstacles[0].instruction, instruction)
-        )
-        instruction = f"first {first}; then {then}"
-    return cause._replace(verdicts=left, instruction=instruction)
-
-
-def _of_obstacles(snapshot: Snapshot, found: Iterable[Matter]) -> list[Matter]:
-    """A cause for each obstacle that no other cause tells in more detail."""
-    known = {cause.key for cause in found}
-    return [each for each in snapshot.obstacles if each.key not in known]
-
-
-def _in_order(causes: Sequence[Matter], damage: Set[str]) -> list[Matter]:
-    def place(cause: Matter) -> tuple[bool, bool, tuple[str, int]]:
-        return (not cause.wanted, cause.key not in damage, _rank(cause))
-
-    def place_of_reason(cause: Matter) -> tuple[bool, bool, tuple[str, int], bool]:
-        if not cause.root:
-            return (*place(cause), True)
-        follow = (
-            place(each)
-            for each in causes
-            if cause.about.participant in (None, each.about.participant)
-            and not each.code.startswith("A")
-        )
-        return (*min(follow, default=place(cause)), False)
-
-    return sorted(causes, key=place_of_reason)
-
-
-def _rank(cause: Matter) -> tuple[str, int]:
-    match = _CODE.fullmatch(cause.code)
-    return (match[1], int(match[2] or 0)) if match else (cause.code, 0)
-
-
-def with_causes(
-    snapshot: Snapshot, causes: tuple[Matter, ...], recheck: datetime | None
+def with_standing(
+    snapshot: Snapshot, problems: Sequence[Matter], recheck: datetime | None
 ) -> Snapshot:
-    """The Snapshot with its causes, and with the needs and the headline that follow from them."""
+    """The Snapshot with what stands, and with the needs and the headline that follow from it.
+
+    Args:
+        snapshot: What its protocol read.
+        problems: What `diagnose` found.
+        recheck: When to look again although nothing changed.
+    """
     times = [at for at in (snapshot.recheck_at, recheck) if at is not None]
     soonest = min(times, default=None)
-    if not causes:
+    matters = standing.standing(snapshot, problems)
+    if not matters:
         return snapshot if soonest == snapshot.recheck_at else replace(snapshot, recheck_at=soonest)
+    aside = {each.key for each in (*snapshot.questions, *snapshot.notices)}
+    causes = tuple(each for each in matters if each.key not in aside)
+    told = {each.key for each in (*problems, *snapshot.obstacles)}
+    first = next((each for each in causes if each.key in told), None)
     return replace(
         snapshot,
+        matters=matters,
         causes=causes,
-        needs=_needs(snapshot, causes),
-        headline=_headline(snapshot, causes[0]),
-        summary=snapshot.summary or snapshot.headline,
+        needs=standing.needs(causes),
+        headline=_headline(snapshot, first) if first else snapshot.headline,
+        summary=(snapshot.summary or snapshot.headline) if first else snapshot.summary,
         recheck_at=soonest,
     )
-
-
-def _needs(snapshot: Snapshot, causes: Iterable[Matter]) -> tuple[Matter, ...]:
-    """Causes that want a human, and what the protocol itself wants one for; each thing once."""
-    wanted = {
-        cause.key: decision(
-            key=cause.key,
-            code=cause.code,
-            sentence=cause.sentence,
-            participant=cause.about.participant,
-            since=cause.since,
-            act=cause.remedy or None,
-            given=cause.given,
-        )
-        for cause in causes
-        if cause.wanted
-    }
-    explained = {key for cause in causes for key in cause.explains} | wanted.keys()
-    own = (_within(snapshot, need) for need in snapshot.needs if need.key not in explained)
-    return (*wanted.values(), *own)
 
 
 def _headline(snapshot: Snapshot, cause: Matter) -> str:
@@ -356,14 +292,15 @@ def _sentence(text: str) -> str:
 
 
 def _sharing(old: Snapshot | None, new: Snapshot) -> Snapshot:
-    """``new`` with the causes and needs of ``old`` where they are equal, or all of ``old``."""
+    """``new`` with the matters of ``old`` where they are equal, or all of ``old``."""
     if old is None or new == old:
         return old or new
+    matters = old.matters if new.matters == old.matters else new.matters
     causes = old.causes if new.causes == old.causes else new.causes
     needs = old.needs if new.needs == old.needs else new.needs
-    if causes is new.causes and needs is new.needs:
+    if matters is new.matters and causes is new.causes and needs is new.needs:
         return new
-    return replace(new, causes=causes, needs=needs)
+    return replace(new, matters=matters, causes=causes, needs=needs)
 
 
 class Diagnosis:
@@ -425,8 +362,7 @@ class Diagnosis:
             busy=busy,
             permissions=waiting,
         )
-        causes = diagnose(collaboration, case)
-        made = with_causes(snapshot, causes, clock.recheck)
+        made = with_standing(snapshot, diagnose(collaboration, case), clock.recheck)
         cost = charged.cost(loops, snapshot)
         if runners or cost:
             made = replace(made, runners=runners, cost=cost)

@@ -183,7 +183,7 @@ def plain(snapshot: Snapshot) -> Plain | None:
         again = restore(found, snapshot.key, snapshot.as_of, lambda: snapshot)
     except (TypeError, ValueError, KeyError):
         return None
-    known = (*_TEXTS, *_AS_IT_IS, *_TIMES, "verdict", "participants", "notices", "cost")
+    known = (*_TEXTS, *_AS_IT_IS, *_TIMES, "verdict", "participants", "notices", "matters", "cost")
     same = all(getattr(again, each) == getattr(snapshot, each) for each in known)
     return found if same and list(again.events[-1:]) == list(events[-1:]) else None
 
@@ -220,8 +220,9 @@ def restore(found: Plain, key: str, as_of: datetime, read: Read) -> CachedSnapsh
         Participant(i, kind, role, event, _read_time(at)) for i, kind, role, event, at in people
     )
     put(made, "participants", tuple(seen))
-    told = (remark(code, text, document, _read_time(at)) for code, text, document, at in notices)
+    told = [remark(code, text, document, _read_time(at)) for code, text, document, at in notices]
     put(made, "notices", tuple(told))
+    put(made, "matters", tuple(told))
     put(made, "_counts", dict(zip(Severity, counts, strict=True)))
     put(made, "cost", None if cost is None else Cost(cost[0], tuple(cost[1])))
     put(made, "_read", read)

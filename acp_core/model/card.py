@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from acp_core.model import Change, Row
+    from acp_core.model.matter import Matter
 
 _LEAD = 24  # characters of a first cell that stands in a column of its own
 
@@ -109,6 +110,16 @@ class Card:
             for number, each in enumerate(self.verdicts)
             if each.action == action and all(values.get(k, v) == v for k, v in each.given)
         )
+
+    def is_about(self, matter: Matter) -> bool:
+        """Whether this matter is decided on the card."""
+        ending = [each for each in matter.verdicts if each.ends]
+        if self.id == matter.key or any(
+            self.fitting(each.act, dict(each.given)) for each in ending
+        ):
+            return True
+        same = self.by in ("", matter.about.participant or "")
+        return same and any(each.act in self.replaces for each in ending)
 
     @property
     def digest(self) -> str:

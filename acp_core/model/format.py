@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from acp_core.model.matter import Matter
-
 TYPE_CHECKING = False  # without typing, which costs a start
 
 if TYPE_CHECKING:
+    from acp_core.model.matter import Matter
     from acp_core.model.snapshot import Snapshot
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400

@@ -238,6 +238,7 @@ def question(
     event: str | None = None,
     act: str | None = None,
     given: Iterable[tuple[str, str]] = (),
+    move: Move = OWNER,
 ) -> Matter:
     """An open question, or an item that blocks: for the inbox.
 
@@ -247,10 +248,12 @@ def question(
         participant: who asks, where known.
         document, line, event: where it stands.
         act, given: the act that answers it, where there is one now, with values.
+        move: who is to answer it; a person may do it instead.
     """
     return Matter(
         code,
         sentence,
+        move=move,
         kind=Kind.QUESTION,
         verdicts=verdicts(act, given),
         about=About(participant, document, line, event),

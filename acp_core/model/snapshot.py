@@ -345,7 +345,9 @@ class Snapshot:
     ``key`` identifies the collaboration (an absolute path or a URL, unaltered);
     ``location`` is the same, safe to show. ``limits`` says what whoever looks may
     not do, and who allows it. ``doubt`` says why the derived state is
-    not certain, and is empty where it is. ``recheck_at`` asks for another reading at
+    not certain, and is empty where it is. ``matters`` are what stands, in order: ``causes`` are
+    those without questions and notices, ``needs`` those that the person who runs it must end.
+    ``recheck_at`` asks for another reading at
     that time although nothing changed (a verdict that depends on the clock). ``obstacles``
     are what writes are refused for; each is a cause, too. ``run_id`` tells this very run from others
     that stood, or stand, at the same place; "" where the protocol names none. ``runners`` are the
@@ -385,6 +387,7 @@ class Snapshot:
     documents: tuple[Document, ...] = ()
     gates: tuple[Gate, ...] = ()
     findings: tuple[Finding, ...] = ()
+    matters: tuple[Matter, ...] = ()
     needs: tuple[Matter, ...] = ()
     causes: tuple[Matter, ...] = ()
     obstacles: tuple[Matter, ...] = ()

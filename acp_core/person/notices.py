@@ -26,13 +26,14 @@ from typing import Any
 from acp_core.files import atomic
 from acp_core.model import Matter, Snapshot, Status
 from acp_core.model.format import names_in, need_case, sentence_case
+from acp_core.model.matter import Kind
 from acp_core.model.text import clean_line
 from acp_core.person import paths
 from acp_core.person.kinds import IS_SWITCH, check_fields, check_one_of, check_that
 
 KINDS = ("stuck", "blocked", "need", "completed")
 """Stuck: a cause keeps it from going on; blocked: somebody said so; need: anything else that
-wants a human; completed: it is over."""
+wants a human: a decision, an answer; completed: it is over."""
 AGAIN = timedelta(minutes=1)
 """A need that comes back sooner than that after it went is the same one."""
 
@@ -125,7 +126,7 @@ def message(snapshot: Snapshot, need: Matter) -> Message:
     if snapshot.status is Status.BLOCKED:
         kind = "blocked"
     else:
-        kind = "stuck" if any(need.key == cause.key for cause in snapshot.causes) else "need"
+        kind = "need" if need.kind in (Kind.DECISION, Kind.QUESTION, Kind.PERMISSION) else "stuck"
     return Message(
         kind,
         snapshot.name,

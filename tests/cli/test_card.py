@@ -12,10 +12,11 @@ from tests.protocols.governed import states
 
 
 def cards(acp: Acp, root: Path) -> list[dict[str, Any]]:
+    """The decisions; what can only be mended has a card of the name of its problem."""
     ran = acp("card", str(root), "--json")
     told = json.loads(ran.stdout)
     assert told["schema"] == "acp.card/1" and ran.returncode == (1 if told["cards"] else 0)
-    return list(told["cards"])
+    return [each for each in told["cards"] if each["id"] != each["matter"]]
 
 
 def test_a_card_says_what_the_decision_depends_on_and_its_commands_decide(
@@ -55,7 +56,14 @@ def test_a_verdict_is_refused_where_the_matter_has_changed(acp: Acp, tmp_path: P
     assert [row["checked"] for row in gate["rows"]] == [True, True, False]
 
 
-def test_what_needs_no_decision_has_no_card(acp: Acp, tmp_path: Path) -> None:
+def test_what_needs_no_decision_but_can_be_mended_has_a_card_too(
+    acp: Acp, tmp_path: Path
+) -> None:
     root = states.run_in(tmp_path / "lamp", "given out")
-    ran = acp("card", str(root))
-    assert ran.returncode == 0 and "waits for your decision" in ran.stdout
+    assert cards(acp, root) == []
+    ran, listed = acp("card", str(root)), acp("why", str(root))
+    assert ran.returncode == listed.returncode == 1
+    for each in json.loads(acp("card", str(root), "--json").stdout)["cards"]:
+        command = shlex.split(each["verdicts"][0]["command"])[1:]
+        words = [f"{each['title']}." if word == "REASON" else word for word in command]
+        assert acp(*words, "--dry-run").returncode == 0

@@ -9,13 +9,21 @@ from typing import Any
 from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import engine
+from acp_core.diagnosis.standing import standing
 from acp_core.model import Document, Event, Matter, Participant, Snapshot, Status, Tone, Turn
+from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 PEOPLE = ("server", "reader", "reviewer")
 
 NOBODY = 1 << 22  # no process of Linux has this id, or one above
+
+
+def problems(collaboration: Collaboration, case: DiagnosisContext) -> tuple[Matter, ...]:
+    """Why it does not go on, in the order in which everybody tells it."""
+    alone = replace(case.snapshot, needs=(), questions=(), notices=())
+    return standing(alone, engine.diagnose(collaboration, case))
 
 
 def after(minutes: float = 0, seconds: float = 0) -> datetime:

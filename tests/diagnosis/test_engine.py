@@ -10,9 +10,10 @@ import pytest
 
 from acp_core.agents.state import Phase
 from acp_core.diagnosis import engine
-from acp_core.diagnosis.engine import Diagnosis, diagnose, with_causes
+from acp_core.diagnosis.engine import Diagnosis, diagnose, with_standing
+from acp_core.diagnosis.standing import standing
 from acp_core.model import DocumentText, Matter, Snapshot, Status
-from acp_core.model.matter import TIME, About, decision, verdicts
+from acp_core.model.matter import TIME, About, damage, decision, verdicts
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import DiagnosisContext, Patience
 from tests.diagnosis.support import after, case, ended, loop, run, snapshot
@@ -43,10 +44,11 @@ class Talk(Collaboration):
 
 
 def codes(causes: Sequence[Matter]) -> list[str]:
-    return [each.code for each in causes]
+    """The codes of what stands, in order."""
+    return [each.code for each in standing(snapshot(), causes)]
 
 
-def test_what_wants_a_human_goes_first_then_the_order_of_the_codes() -> None:
+def test_decisions_go_first_then_damage_what_failed_and_what_does_not_run() -> None:
     own = (
         Matter("E1", "blocked"),
         Matter("D5", "a gate"),
@@ -55,7 +57,7 @@ def test_what_wants_a_human_goes_first_then_the_order_of_the_codes() -> None:
     )
     stopped = loop(Phase.STOPPED, alive=False)
     found = diagnose(Talk(*own), case(stopped, at=after(2)))
-    assert codes(found) == ["A4", "B2", "D5", "E1", "A1"]
+    assert codes(found) == ["D5", "E1", "A4", "A1", "B2"]
 
 
 def test_codes_are_counted_not_spelled() -> None:
@@ -72,7 +74,7 @@ def test_the_reason_goes_before_what_follows_from_it() -> None:
         root=True,
     )
     assert codes(diagnose(Talk(gate), case(gave_up, at=after(2)))) == ["D5", "B3"]
-    torn = Matter("A1", "half a line", about=About(participant="reader"))
+    torn = damage("A1", "half a line", "repair it", participant="reader")
     assert codes(diagnose(Talk(gate, torn), case(gave_up, at=after(2)))) == ["A1", "D5", "B3"]
 
 
@@ -94,7 +96,7 @@ def test_a_protocol_knows_what_was_found_in_the_loops() -> None:
 def test_the_sentence_on_top_says_how_it_stands_why_and_what_to_do() -> None:
     stopped = loop(Phase.STOPPED, alive=False)
     seen = snapshot()
-    told = with_causes(seen, diagnose(Talk(), case(stopped, at=after(2))), None)
+    told = with_standing(seen, diagnose(Talk(), case(stopped, at=after(2))), None)
     assert told.headline == (
         "reviewing. Waiting for reader — reader's loop was stopped, and it is reader's turn. "
         "What to do: restart it."
@@ -118,10 +120,28 @@ def test_needs_are_the_wanted_causes_and_each_thing_is_one_need() -> None:
         Matter("A1", "torn", key="A1:4", explains=("lagging:4",)),
         Matter("B5", "it tries again", move=TIME, key="B5"),
     )
-    told = with_causes(seen, causes, None)
-    assert [each.key for each in told.needs] == ["lagging:4", "A1:4", "turn:ann:4"]
-    assert told.needs[0].remedy == "repair"
-    assert told.causes == causes
+    told = with_standing(seen, causes, None)
+    assert [each.key for each in told.needs] == ["turn:ann:4", "A1:4", "lagging:4"]
+    assert told.needs[2].remedy == "repair"
+    assert [each.key for each in told.matters] == ["turn:ann:4", "A1:4", "lagging:4", "B5"]
+
+
+def test_what_cannot_be_done_before_damage_is_mended_follows_from_it() -> None:
+    torn = damage("A1", "half a line", "repair it", frozenset({"repair"}), "repair")
+    gate = Matter("D5", "a gate is not checked", "check it", verdicts=verdicts("check_gates"))
+    start = Matter("E9", "nobody runs", "start it", verdicts=verdicts("launch"))
+    asked = Matter("B17", "it asks", "answer it", verdicts=verdicts("answer_permission"))
+    seen = snapshot(obstacles=(torn,))
+    told = with_standing(seen, (start, gate, asked), None)
+    assert [(each.code, each.because) for each in told.matters] == [
+        ("A1", ""),
+        ("B17", ""),
+        ("D5", torn.key),
+        ("E9", torn.key),
+    ]
+    assert [each.code for each in told.needs] == ["A1", "B17"]
+    assert told.matters[2].verdicts == ()
+    assert told.matters[2].instruction == "first repair it; then check it"
 
 
 def test_a_blocked_one_is_not_said_twice() -> None:
@@ -131,17 +151,17 @@ def test_a_blocked_one_is_not_said_twice() -> None:
         "blocked in reviewing by reader: no budget",
         instruction="continue",
     )
-    assert with_causes(seen, (why,), None).headline == (
+    assert with_standing(seen, (why,), None).headline == (
         "blocked in reviewing by reader: no budget. What to do: continue."
     )
 
 
 def test_without_a_cause_it_is_the_very_same_snapshot() -> None:
     seen = snapshot()
-    assert with_causes(seen, (), None) is seen
-    later = with_causes(seen, (), after(9))
+    assert with_standing(seen, (), None) is seen
+    later = with_standing(seen, (), after(9))
     assert later.recheck_at == after(9)
-    assert with_causes(later, (), after(10)) is later
+    assert with_standing(later, (), after(10)) is later
 
 
 class TestLookAfterLook:

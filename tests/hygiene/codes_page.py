@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from acp_core.model.matter import Matter
 from acp_core.protocols.cycle.rules.checks import CODES as CYCLE
 from acp_core.protocols.folder.rules.codes import CODES as FOLDER
 from acp_core.protocols.governed.rules.findings import CODES as GOVERNED
+from acp_core.protocols.kit.kinds import PLACES, kind_of
 from acp_core.protocols.wire.rules import RULES as WIRE
 from acp_core.protocols.workspaces.rules import CODES as WORKSPACES
 from tests.hygiene.problem_codes import ROOMS
 from tests.hygiene.sources import ROOT
+
+_PROTOCOLS = {
+    "Participants and their agents, in every protocol": "",
+    "Shared folders": "folder",
+    "Agent workspaces": "workspaces",
+    "Agents on the network": "wire",
+    "Governed runs and initiatives": "governed",
+    "Development cycles": "cycle",
+}
+"""By heading: the protocol's name in the code."""
 
 PAGE = ROOT / "docs" / "codes.md"
 TABLES: dict[str, Mapping[str, Iterable[str]]] = {
@@ -57,6 +69,10 @@ begins with `wire-`. The problem itself says what acp saw, and which command fix
 | E1, E2, ... | a decision of a person, or something outside the collaboration |
 | `wire-...` | a connection, a peer or a task of an agent on the network |
 
+`acp why`, `acp status`, `acp show`, `acp card` and the dashboard tell problems in one order: what refuses writes (0), what a person must
+decide (1), other damage (2), what failed (3), what does not run (4), and remarks (5); of equals the oldest one first. A problem that
+cannot be solved before another one is listed after it, as "follows from". `--json` of these commands has the same list as `matters`.
+
 The same code can mean something else in another protocol: see [all problems](#all-problems) below.
 """
 
@@ -74,11 +90,25 @@ def _findings() -> Iterator[str]:
 def _problems() -> Iterator[str]:
     yield "## All problems\n"
     for heading, room in ROOMS.items():
-        yield _table(f"Problems: {heading[:1].lower()}{heading[1:]}", "problem", room.codes.items())
+        rows = [
+            (code, (*texts, *_urgency(_PROTOCOLS[heading], code)))
+            for code, texts in room.codes.items()
+        ]
+        title = f"Problems: {heading[:1].lower()}{heading[1:]}"
+        yield _table(title, "problem", rows, ("kind", "order"))
 
 
-def _table(heading: str, what: str, rows: Iterable[tuple[str, Iterable[str]]]) -> str:
-    lines = [f"### {heading}\n\n| code | {what} | what to do |\n|---|---|---|"]
+def _urgency(protocol: str, code: str) -> tuple[str, str]:
+    """Which kind of matter a problem is, and its place in the order."""
+    kind = kind_of(protocol, Matter(code, ""))
+    return kind.value, str(PLACES[kind])
+
+
+def _table(
+    heading: str, what: str, rows: Iterable[tuple[str, Iterable[str]]], more: tuple[str, ...] = ()
+) -> str:
+    titles = ("code", what, "what to do", *more)
+    lines = [f"### {heading}\n\n| {' | '.join(titles)} |\n{'|---' * len(titles)}|"]
     for code, texts in rows:
         cells = [text.replace("|", r"\|") for text in texts]
         lines.append(f"| {code} | {' | '.join(cells)} |")

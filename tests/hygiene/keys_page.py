@@ -41,7 +41,7 @@ PARTS: dict[str, Sequence[Binding]] = {
     "The inbox": keys.INBOX,
     "A card": keys.CARD,
     "A form": keys.FORM,
-    "The result of an action": keys.RESULT,
+    "The outcome of an action": keys.RESULT,
     "Replay": keys.REPLAY,
     "The comparison of two versions": keys.COMPARE,
     "Stats": keys.TIMES,

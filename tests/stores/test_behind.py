@@ -12,10 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from acp_core.protocols.folder.conduct import syncing as process
 from acp_core.protocols.folder.read import following
+from acp_core.stores.address import parse
 from tests.agents.support import wait_for
 from tests.stores import mirrors
 from tests.stores.hosts import ROOT, Host, git, repository, started
+from tests.stores.test_following import kept
 
 HOUR = 3600.0
 
@@ -139,3 +144,21 @@ def test_a_mirror_says_that_its_host_was_not_heard_of(tmp_path: Path) -> None:
     long_ago(beta)
     shown = " ".join(beta.done_here("status").split())
     assert "nothing here follows its store" in shown
+
+
+def test_the_process_of_a_store_notes_that_it_is_away_where_nothing_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, _, b = joined(tmp_path)
+    for name in ("HOME", "ACP_CONFIG", "ACP_STATE", "ACP_CACHE"):
+        monkeypatch.setenv(name, b.env[name])
+    address = f"git+file://{store}"
+    wanted = process.note(str(b.folder), parse(address), hold=True)
+    with kept(address, monkeypatch):
+        wait_for(lambda: noted(b).get("reached") is True, "the store to be read")
+        away = store.rename(tmp_path / "away.git")
+        wait_for(lambda: noted(b).get("reached") is False, "the store to be missed")
+        assert [each["key"] for each in causes(b)] == ["store-silent"]
+        away.rename(store)
+        wait_for(lambda: noted(b).get("reached") is True, "the store again")
+        process.Wanted(wanted).close()

@@ -237,6 +237,8 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Mat
     if not state.is_to_be_conducted(cycle):
         if cycle.status == "paused" and not cycle.state.open_decisions:
             yield _paused(cycle)
+        if cycle.status == "created" and case.clock.over(cycle.last_write, _patience(case)):
+            yield _not_begun(cycle)
         return
     if state.is_at_limit(cycle):  # an orchestrator would have nothing to do
         return
@@ -288,6 +290,19 @@ def _conductor(cycle: Cycle, root: Path, case: DiagnosisContext) -> Iterator[Mat
             since=cycle.last_write,
             explains=_stalled(cycle),
         )
+
+
+def _not_begun(cycle: Cycle) -> Matter:
+    return _cause(
+        cycle,
+        "B1",
+        "created",
+        "The cycle was created and has not begun",
+        instruction="begin it, then start an orchestrator",
+        verdicts=verdicts(RESUME_ACT, others=(STOP_ACT,)),
+        evidence=("no agent has run", *_asked(cycle)),
+        since=cycle.last_write,
+    )
 
 
 def _paused(cycle: Cycle) -> Matter:

@@ -39,7 +39,15 @@ if TYPE_CHECKING:
 
 
 def run_causes(run: Run, case: DiagnosisContext) -> Iterator[Matter]:
-    """Turns without a deadline that take longer than usual, and of which no process is known."""
+    """Turns without a deadline that take longer than usual, and of which no process is known; a barrier."""
+    if barrier := run.record.barrier:
+        yield Matter(
+            "D7",
+            f"The run continues once its initiative has crossed {barrier}",
+            instruction="see the initiative: its other workstreams, or who approves the barrier",
+            move=TIME,
+            key=f"D7:{barrier}",
+        )
     if run.status != "active":
         return
     for turn in run.turns:

@@ -26,7 +26,7 @@ from acp_core.protocols.kit.owner_inputs import open_to_others
 from acp_core.protocols.kit.wording import reason
 from acp_core.protocols.wire import write as wire_write
 from acp_core.protocols.wire.conduct.agent import Agent
-from acp_core.protocols.wire.read import elsewhere, store
+from acp_core.protocols.wire.read import bridged_matters, elsewhere, store
 from acp_core.protocols.wire.schema.basics import (
     MESSAGE,
     Code,
@@ -274,7 +274,7 @@ class Feed:
             "phase": shown.phase,
             "round": shown.round,
             "headline": shown.headline,
-            "waiting": [elsewhere.plain(turn) for turn in shown.turns],
+            "waiting": [bridged_matters.plain(turn) for turn in shown.turns],
             "needs": [need.sentence for need in shown.needs],
             "events": len(shown.events),
             "documents": {each.id: each.version for each in shown.documents},

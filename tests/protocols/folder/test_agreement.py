@@ -19,7 +19,7 @@ from acp_core.__main__ import no_dashboard
 from acp_core.cli.main import run
 from acp_core.cli.output import act_command
 from acp_core.diagnosis import actions, personal_table
-from acp_core.diagnosis.engine import diagnose, with_causes
+from acp_core.diagnosis.engine import diagnose, with_standing
 from acp_core.loops.acts import names
 from acp_core.model import Matter, Snapshot, SourceState, Status, Verdict
 from acp_core.model.errors import Refused
@@ -61,7 +61,7 @@ def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     opened.refresh(now)
     now += timedelta(seconds=10)
     seen = opened.refresh(now)
-    return opened, with_causes(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
+    return opened, with_standing(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
 
 
 def opened_as_writer(folder: Path) -> Opened | str:

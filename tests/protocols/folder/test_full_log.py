@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.diagnosis import actions
-from acp_core.diagnosis.engine import diagnose, with_causes
+from acp_core.diagnosis.engine import diagnose, with_standing
 from acp_core.model import Snapshot
 from acp_core.protocols.folder.rules.checks import validate
 from acp_core.protocols.folder.schema import records
@@ -69,7 +69,7 @@ def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     now = datetime.now(UTC)
     opened = open_folder(folder)
     seen = opened.refresh(now)
-    return opened, with_causes(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
+    return opened, with_standing(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
 
 
 def test_everybody_says_that_no_event_can_follow(folder: Path) -> None:

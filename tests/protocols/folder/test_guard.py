@@ -13,7 +13,7 @@ from typing import NoReturn
 import pytest
 
 from acp_core.diagnosis import actions
-from acp_core.diagnosis.engine import diagnose, with_causes
+from acp_core.diagnosis.engine import diagnose, with_standing
 from acp_core.model import Snapshot
 from acp_core.protocols.folder.matters.causes import obstacles
 from acp_core.protocols.folder.read.facts import Facts
@@ -79,7 +79,7 @@ def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
     now = datetime.now(UTC)
     opened = open_folder(folder)
     seen = opened.refresh(now)
-    return opened, with_causes(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
+    return opened, with_standing(seen, diagnose(opened, DiagnosisContext(seen, Clock(now))), None)
 
 
 @pytest.mark.parametrize("name", BROKEN)

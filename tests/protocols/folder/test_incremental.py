@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Snapshot
 from acp_core.model.errors import Refused
 from acp_core.model.past import summed
 from acp_core.protocols.folder.write import repair
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from tests.diagnosis.support import problems
 from tests.protocols.folder.acting import FolderCollaboration, open_folder
 from tests.protocols.folder.support import extend, line_of, make_v1, make_v2
 
@@ -46,7 +46,7 @@ def look(collaboration: FolderCollaboration, now: datetime) -> dict[str, Any]:
     acts = collaboration.actions(now + timedelta(seconds=20))
     snapshot = collaboration.refresh(now + timedelta(seconds=20))
     clock = Clock(now + timedelta(seconds=20))
-    causes = diagnose(
+    causes = problems(
         collaboration, DiagnosisContext(snapshot, clock, durations=collaboration.durations)
     )
     offered = [(act.name, act.label, act.sentence, act.inputs.model_json_schema()) for act in acts]
@@ -169,7 +169,7 @@ def test_an_event_costs_no_more_than_itself(folder: Path, monkeypatch: pytest.Mo
     assert "review.md has no heading for seq 3, 4" in acts["repair"].sentence
     assert "proposal_revised" in acts
     snapshot = kept.refresh(now + timedelta(seconds=30))
-    causes = diagnose(kept, DiagnosisContext(snapshot, Clock(now + timedelta(seconds=30))))
+    causes = problems(kept, DiagnosisContext(snapshot, Clock(now + timedelta(seconds=30))))
     assert ("C2", "repair") in [(cause.code, cause.remedy) for cause in causes]
 
 

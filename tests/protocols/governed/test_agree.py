@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from acp_core import model
-from acp_core.diagnosis import actions, engine
+from acp_core.diagnosis import actions
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from tests.diagnosis.support import problems
 from tests.protocols.governed import multi, states
 from tests.protocols.governed.acting import (
     Governed,
@@ -66,7 +67,7 @@ def seen(root: Path) -> tuple[Governed, model.Snapshot, tuple[model.Matter, ...]
     return (
         collaboration,
         snapshot,
-        engine.diagnose(collaboration, DiagnosisContext(snapshot, Clock(NOW))),
+        problems(collaboration, DiagnosisContext(snapshot, Clock(NOW))),
     )
 
 

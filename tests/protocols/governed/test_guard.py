@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from acp_core import model
-from acp_core.diagnosis import actions, engine
+from acp_core.diagnosis import actions
 from acp_core.files.transaction import JOURNAL
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed.read import initiative
@@ -23,6 +23,7 @@ from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.rules import guard
 from acp_core.protocols.governed.schema import obj
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from tests.diagnosis.support import problems
 from tests.protocols.governed import making, multi, states
 from tests.protocols.governed.acting import (
     accept,
@@ -53,7 +54,7 @@ def looked_at(root: Path) -> tuple[model.Snapshot, tuple[model.Matter, ...]]:
     """The Snapshot of a run and why it does not go on."""
     collaboration = open_folder(root)
     snapshot = collaboration.refresh(NOW)
-    return snapshot, engine.diagnose(collaboration, DiagnosisContext(snapshot, Clock(NOW)))
+    return snapshot, problems(collaboration, DiagnosisContext(snapshot, Clock(NOW)))
 
 
 def offered(root: Path) -> set[str]:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import pytest
 
-from acp_core.diagnosis.engine import diagnose
 from acp_core.model.errors import Refused
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import own_writes
@@ -17,6 +16,7 @@ from acp_core.protocols.governed.read.own_writes import SEAL
 from acp_core.protocols.governed.write import restore, turns
 from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
+from tests.diagnosis.support import problems
 from tests.protocols.governed import acting, making, multi, states
 from tests.protocols.governed.acting import (
     accept,
@@ -96,7 +96,7 @@ def test_the_state_is_brought_back_as_acp_wrote_it(
     (change,) = take.preview(take.inputs()).changes
     assert '-  "phase": "planning",' in change.diff and '"phase": "verification"' in change.diff
     collaboration = open_folder(root)
-    causes = diagnose(collaboration, DiagnosisContext(collaboration.refresh(NOW), Clock(NOW)))
+    causes = problems(collaboration, DiagnosisContext(collaboration.refresh(NOW), Clock(NOW)))
     (cause,) = [each for each in causes if each.code == "A8"]
     assert (cause.remedy, cause.others) == ("bring_back", ("take_files",))
     dry = recover(capsys, root, "--bring-back", "--dry-run")

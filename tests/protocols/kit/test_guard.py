@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from acp_core.diagnosis import actions
-from acp_core.diagnosis.engine import diagnose
 from acp_core.model import (
     Action,
     DocumentText,
@@ -31,7 +30,7 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.binding import Location, bound
 from acp_core.protocols.kit.diagnosis import DiagnosisContext
-from tests.diagnosis.support import after, case, snapshot
+from tests.diagnosis.support import after, case, problems, snapshot
 
 TORN = damage(
     "A2", "line 7 of the log is no JSON", "acp repair .", frozenset({"repair", "block"}), "repair"
@@ -86,7 +85,7 @@ def test_only_what_mends_it_is_offered_and_the_cause_says_the_same() -> None:
     with pytest.raises(Refused, match="line 7 of the log is no JSON: acp repair"):
         actions.action(torn, torn.read, "append")
     assert actions.action(torn, torn.read, "repair") is not None
-    (cause,) = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
+    (cause,) = problems(torn, replace(case(at=after(1)), snapshot=torn.read))
     assert (cause.sentence, cause.instruction, cause.remedy) == (
         TORN.sentence,
         TORN.instruction,
@@ -106,7 +105,7 @@ def test_without_an_obstacle_everything_is_offered() -> None:
 def test_a_cause_that_tells_more_of_an_obstacle_stands_in_its_place() -> None:
     richer = TORN._replace(evidence=("line 7: {",))
     torn = Log(TORN, causes=(richer,))
-    assert diagnose(torn, replace(case(at=after(1)), snapshot=torn.read)) == (richer,)
+    assert problems(torn, replace(case(at=after(1)), snapshot=torn.read)) == (richer,)
 
 
 def test_no_cause_sends_anybody_to_do_what_an_obstacle_refuses() -> None:
@@ -116,7 +115,7 @@ def test_no_cause_sends_anybody_to_do_what_an_obstacle_refuses() -> None:
         verdicts=verdicts("append", others=("append", "repair", "nudge")),
     )
     torn = Log(TORN, causes=(stuck,))
-    found = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
+    found = problems(torn, replace(case(at=after(1)), snapshot=torn.read))
     (left,) = [each for each in found if each.code == "D1"]
     assert (left.remedy, left.others) == ("", ("repair", "nudge"))
 
@@ -159,7 +158,7 @@ def test_a_cause_names_no_act_that_an_obstacle_stands_in_the_way_of() -> None:
         verdicts=verdicts("append", others=("repair",)),
     )
     torn = Log(TORN, causes=(blocked,))
-    found = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
+    found = problems(torn, replace(case(at=after(1)), snapshot=torn.read))
     told = next(each for each in found if each.code == "E9")
     assert (told.remedy, told.others) == ("", ("repair",))
     assert told.instruction == "first acp repair .; then append"

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from acp_core import model
 from acp_core.__main__ import no_dashboard
 from acp_core.cli.main import run
-from acp_core.diagnosis import actions, engine
+from acp_core.diagnosis import actions
 from acp_core.model import Action, Matter, OutcomeState, Snapshot, Verdict
 from acp_core.model.errors import Refused
 from acp_core.model.format import is_said
@@ -38,6 +38,7 @@ from acp_core.protocols.wire.network import agent_directory
 from acp_core.protocols.wire.read import folder as reading
 from acp_core.protocols.wire.schema.basics import ANSWER, CANCEL, FORGET, MOVE
 from acp_core.protocols.wire.serving.process import bind, listening, open_agent
+from tests.diagnosis.support import problems
 from tests.protocols.wire import stores
 from tests.protocols.wire.support import PATIENCE, ROOT
 from tests.support import examples, forked
@@ -127,7 +128,7 @@ def opened(folder: Path) -> Iterator[AgentFolder]:
 def seen(here: AgentFolder) -> tuple[Snapshot, tuple[Matter, ...]]:
     now = datetime.now(UTC)
     snapshot = here.refresh(now)
-    return snapshot, engine.diagnose(
+    return snapshot, problems(
         here, DiagnosisContext(snapshot, Clock(now), has_turns=here.has_turns)
     )
 

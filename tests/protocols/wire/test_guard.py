@@ -13,11 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from acp_core.diagnosis import engine
 from acp_core.diagnosis.actions import actions
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext
 from acp_core.protocols.wire.collaboration import open_agent
 from acp_core.protocols.wire.network.agent_directory import folder_of
+from tests.diagnosis.support import problems
 from tests.protocols.wire.support import OWNER, Process, acp, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
@@ -53,7 +53,7 @@ def test_a_broken_store_is_not_used_and_the_cure_works(spoil: object) -> None:
 
     here = open_agent(str(folder_of("My A")))
     seen = here.refresh(datetime.now(UTC))
-    (cause,) = engine.diagnose(here, DiagnosisContext(seen, Clock(seen.as_of)))
+    (cause,) = problems(here, DiagnosisContext(seen, Clock(seen.as_of)))
     here.close()
     assert cause.sentence in refused
     assert cause.instruction in refused
@@ -100,7 +100,7 @@ def test_a_disk_that_is_full_is_said_wherever_somebody_asks(
         seen = here.refresh(datetime.now(UTC))
         assert [each.code for each in seen.obstacles] == ["E20"]
         assert all(each.personal for each in actions(here, seen))
-        (cause,) = engine.diagnose(here, DiagnosisContext(seen, Clock(seen.as_of)))
+        (cause,) = problems(here, DiagnosisContext(seen, Clock(seen.as_of)))
         assert "no space left" in cause.sentence
         monkeypatch.undo()
         after = here.refresh(datetime.now(UTC))

@@ -76,7 +76,7 @@ def test_hostile_words_paths_and_actions_are_made_harmless(tmp_path: Path) -> No
     assert (there.key, there.parts) == (KEY, ())
     assert there.documents[0].path is None
     assert not there.lineage[0].found
-    assert [need.remedy for need in there.needs] == [None, "append"]
+    assert [need.remedy for need in there.needs] == ["", "append"]
     assert "\x9b" not in there.events[0].summary
 
 

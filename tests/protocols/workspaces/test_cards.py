@@ -403,7 +403,8 @@ def test_where_nothing_can_be_decided_there_is_no_card(
 
 def test_no_verdict_is_offered_that_damage_forbids(acp: Acp, tmp_path: Path) -> None:
     _broken(tmp_path / "queues")
-    assert printed(acp, tmp_path / "queues") == []
+    (repair,) = printed(acp, tmp_path / "queues")
+    assert [each["action"] for each in repair["verdicts"]] == ["repair"]
 
 
 def test_what_agents_wrote_cannot_draw_on_the_screen(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from acp_core.agents.processes import Identity
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis.actions import actions as offered
-from acp_core.diagnosis.engine import Diagnosis, diagnose
+from acp_core.diagnosis.engine import Diagnosis
 from acp_core.model import Matter
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.diagnosis import Clock, DiagnosisContext, Patience
@@ -20,6 +20,7 @@ from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.acts.binding import actions
 from acp_core.protocols.workspaces.collaboration import open_workspaces
 from tests.agents.support import wait_for
+from tests.diagnosis.support import problems
 from tests.protocols.workspaces.making import (
     NOW,
     agent,
@@ -40,7 +41,7 @@ def causes(root: Path, *loops: RunnerState, at: datetime = NOW) -> list[Matter]:
     """What is found, with these processes of this machine."""
     opened = open_workspaces(str(root))
     seen = opened.refresh(at)
-    return list(diagnose(opened, DiagnosisContext(seen, Clock(at), tuple(loops), has_turns=False)))
+    return list(problems(opened, DiagnosisContext(seen, Clock(at), tuple(loops), has_turns=False)))
 
 
 def codes(root: Path, *loops: RunnerState, at: datetime = NOW) -> list[str]:
@@ -219,7 +220,7 @@ def test_a_draft_that_nobody_watches_any_more_is_taken_over(tmp_path: Path) -> N
     assert codes(root, watcher(root, "orchestrator", alive=True)) == []
 
 
-def test_contradictions_come_first_and_nothing_is_said_of_a_run_that_is_over(
+def test_decisions_come_first_and_nothing_is_said_of_a_run_that_is_over(
     tmp_path: Path,
 ) -> None:
     root = run(tmp_path / "stuck")

@@ -287,8 +287,8 @@ def check(root: Path) -> None:
     offered = {each.name for each in acts.actions(*look(root), utc_now()) if not each.personal}
     assert offered <= EVERY_ACT
     for cause in snapshot.causes:
-        for name in (cause.remedy, *cause.others):
-            assert name is None or name in offered, (cause.code, name, offered)
+        for name in (each.act for each in cause.verdicts):
+            assert name in offered, (cause.code, name, offered)
         if cause.remedy and cause.remedy not in (DISPATCH_ACT, STOP_ACT):
             cures(root, snapshot, cause)
         for other in cause.others:

@@ -25,7 +25,7 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.model.light import TYPE_CHECKING
-from acp_core.model.matter import decision, question, remark
+from acp_core.model.matter import OWNER, Move, Mover, decision, question, remark
 from acp_core.model.text import clean_line, clean_name
 from acp_core.protocols.folder.matters import causes
 from acp_core.protocols.folder.read import current_state
@@ -542,16 +542,22 @@ def _unsettled(facts: Facts) -> tuple[Matter, ...]:
     machine = facts.history.machine
     due = machine.phase in ("decision_review", "readiness_check")
     return (
-        *(_item(item, "blocking") for item in readiness.blocking),
+        *(_item(item, "blocking", facts) for item in readiness.blocking),
         *(
-            _item(item, "unresolved")
+            _item(item, "unresolved", facts)
             for item in readiness.unresolved
             if item.text and readiness.awaits(item, due=due)
         ),
     )
 
 
-def _item(item: Item, code: str) -> Matter:
+def _to_answer(facts: Facts) -> Move:
+    """Whose move an open question is: the owner's, who revises and classifies."""
+    owner = facts.history.machine.owner
+    return Move(Mover.PARTICIPANT, clean_name(owner, timeline.ID)) if owner else OWNER
+
+
+def _item(item: Item, code: str, facts: Facts) -> Matter:
     return question(
         key=f"{code}:{_digest(item.text)}",
         code=code,
@@ -559,6 +565,7 @@ def _item(item: Item, code: str) -> Matter:
         document=READINESS,
         line=item.line,
         act=SETTLE_QUESTIONS,
+        move=_to_answer(facts),
     )
 
 
@@ -589,6 +596,7 @@ def _asked(facts: Facts) -> tuple[Matter, ...]:
                 event=str(asked.seq),
                 act=ANSWER_QUESTION,
                 given=(("question", named(asked)),),
+                move=_to_answer(facts),
             )
         )
     return tuple(shown)

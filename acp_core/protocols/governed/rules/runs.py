@@ -175,6 +175,8 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         why = f": {clean_line(turn.failure, 300)}" if turn.failure else ""
         message = f"The result of {role} was not accepted{why}"
         remedy, actions = _after_failure(run, turn)
+        if remedy == _CORRECTED:  # why it was not accepted is no longer so
+            message = f"The result of {role} was corrected and waits to be accepted"
         found.append(trouble_of("TURN_FAILED", message, remedy, "C2", *actions))
     elif turn.status == "retrying":
         message = f"The turn of {role} was rejected and waits to be reassigned"
@@ -200,6 +202,7 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
 
 
 _AGAIN = "Let the role write it again."
+_CORRECTED = "The result has been corrected: accept it."
 
 
 def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
@@ -221,7 +224,7 @@ def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
         remedy = "Apply the proposed corrections and accept the result, or reject it."
         return remedy, (schema.CORRECT, schema.REJECT)
     if verdict.ok and f"stage {results.OBSERVED}" not in why:
-        return "The result has been corrected: accept it.", (schema.ACCEPT, schema.REJECT)
+        return _CORRECTED, (schema.ACCEPT, schema.REJECT)
     remedy = "No correction is proposed: reject the result with a reason, or edit it and accept it."
     if verdict.ok:
         remedy = "Reject the result with a reason, or accept it without the changes of others."

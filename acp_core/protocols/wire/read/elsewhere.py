@@ -39,15 +39,17 @@ from acp_core.model import (
 from acp_core.model.action import Change, Intent
 from acp_core.model.errors import InvalidInput
 from acp_core.model.format import continued, names_in
+from acp_core.model.matter import Matter, Verdict
 from acp_core.model.text import clean, clean_line
 from acp_core.protocols.wire.network.agent_directory import Way, ways_to
 from acp_core.protocols.wire.network.channels import until_one_ends
 from acp_core.protocols.wire.network.client import AgentError, Client
 from acp_core.protocols.wire.network.client import Event as AgentEvent
 from acp_core.protocols.wire.read import folder, known
+from acp_core.protocols.wire.read.bridged_matters import PARTS, of_earlier, plain, with_matters
 from acp_core.protocols.wire.read.folder import EVENTS, TASKS, Reach
 from acp_core.protocols.wire.read.known import Known
-from acp_core.protocols.wire.schema.basics import Json, count, encode, fields_of, objects, time_text
+from acp_core.protocols.wire.schema.basics import Json, count, encode, fields_of, objects
 from acp_core.protocols.wire.schema.bodies import data_part
 
 if TYPE_CHECKING:
@@ -321,7 +323,7 @@ def snapshot_json(shown: Snapshot, have: int = 0, digest: str = "") -> Json:
     )
     return {
         "form": FORM,
-        "snapshot": plain(here),
+        "snapshot": {**plain(here), **of_earlier(here)},
         "begin": begin,
         "total": total,
         "digest": digest_of(shown.events),
@@ -378,19 +380,6 @@ def digest_of(events: Iterable[Event] | Sequence[Event]) -> str:
     return found.hexdigest()
 
 
-def plain(value: Any) -> Any:
-    """A part of the model as JSON can hold it."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return time_text(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [plain(each) for each in value]
-    return value
-
-
 def _elsewhere(link: Link) -> Link:
     return replace(link, location=os.path.basename(link.location), found=False)
 
@@ -405,9 +394,10 @@ _LINE, _TEXT = 1_000, 8_000  # characters of a line, and of what may have severa
 
 _DEPTH = 8
 
+
 _LONG = frozenset({"cells", "evidence"})  # fields that may have several lines
 
-_ACTIONS = frozenset({"action", "remedy"})
+_ACTIONS = frozenset({"action"})
 
 
 class Unfit(InvalidInput):
@@ -474,7 +464,7 @@ class Mirror:
                 _event().validate_python({n: v for n, v in each.items() if n in known})
                 for each in answer.events
             ]
-            given = _snapshot().validate_python({**answer.snapshot, "events": ()})
+            given = _snapshot().validate_python({**with_matters(answer.snapshot), "events": ()})
         except ValidationError as error:
             raise Unfit(_words(error)) from None
         except RecursionError:
@@ -560,9 +550,20 @@ def _cleaned(value: Any, allowed: frozenset[str], depth: int, name: str = "") ->
         raise Unfit("the bridge's answer is nested too deeply")
     if isinstance(value, Event):
         return Event(*(_cleaned(part, allowed, depth + 1) for part in value))
+    if isinstance(value, Verdict):
+        given = _cleaned(value.given, allowed, depth + 1)
+        return value._replace(given=given)
+    if isinstance(value, PARTS):
+        if isinstance(value, Matter):
+            possible = tuple(each for each in value.verdicts if each.act in allowed)
+            value = value._replace(verdicts=possible)
+        parts = {
+            part: _cleaned(getattr(value, part), allowed, depth + 1, part) for part in value._fields
+        }
+        return value._replace(**parts)
+    if isinstance(value, frozenset):
+        return frozenset(clean_line(str(each), _LINE) for each in islice(value, _ITEMS))
     if isinstance(value, tuple | list):
-        if name == "others":
-            return tuple(each for each in value if each in allowed)
         return tuple(_cleaned(each, allowed, depth + 1, name) for each in value[:_ITEMS])
     if is_dataclass(value) and not isinstance(value, type):
         parts = {
