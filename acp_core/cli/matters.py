@@ -14,6 +14,7 @@ from acp_core.cli import fields, output
 from acp_core.cli.output import (
     Terminal,
     act_command,
+    asked_words,
     choice_hint,
     dump,
     fitting,
@@ -134,8 +135,9 @@ def verdict_command(card: Card, verdict: int, snapshot: Snapshot) -> str:
     """The command of a verdict, ready to be typed: refused where the matter has changed since."""
     each = card.verdicts[verdict]
     left = to_choose(snapshot, each.action, each.given)
-    asked = "".join(f" --{name.replace('_', '-')} TEXT" for name in each.asks if name not in left)
-    return f"{act_command(snapshot, each.action, each.given)}{asked} --matter {card.digest}"
+    asked = asked_words(snapshot, each.action, (name for name in each.asks if name not in left))
+    command = act_command(snapshot, each.action, each.given)
+    return " ".join([command, *asked, "--matter", card.digest])
 
 
 def card_lines(

@@ -110,7 +110,7 @@ def act_command(
     person must choose stands in it in capitals, see `to_choose`.
     """
     words = ["acp", "act", typed(snapshot), action]
-    for name, value in given:
+    for name, value in _taken(snapshot, action, given):
         if len(value) > longest:
             continue
         flag = f"--{name.replace('_', '-')}"
@@ -137,6 +137,33 @@ def choice_hint(snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]
     """What a person must choose before `act_command` can be run; "" where it is complete."""
     left = to_choose(snapshot, action, given).values()
     return f"you choose {' and '.join(left)}: add --help to see what is possible" if left else ""
+
+
+def _taken(
+    snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]]
+) -> tuple[tuple[str, str], ...]:
+    """Those inputs that `acp act` takes: what only an act's own command takes, it knows itself."""
+    spec = _act(snapshot, action)
+    unasked = {each.name for each in spec.fields if not each.form} if spec else set()
+    return tuple((name, value) for name, value in given if name not in unasked)
+
+
+def asked_words(snapshot: Snapshot, action: str, names: Iterable[str]) -> list[str]:
+    """The options of inputs that a person must fill in, each with what stands for its value."""
+    from acp_core.model.action_field import Kind
+    from acp_core.protocols.kit import command
+
+    spec = _act(snapshot, action)
+    fields = {each.name: each for each in spec.fields} if spec else {}
+    words: list[str] = []
+    for name in names:
+        field = fields.get(name)
+        words.append(f"--{name.replace('_', '-')}")
+        if field is None:
+            words.append("TEXT")
+        elif field.kind is not Kind.FLAG:
+            words.append(command.placeholder(field))
+    return words
 
 
 def fitting(

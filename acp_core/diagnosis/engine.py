@@ -19,7 +19,7 @@ from acp_core.diagnosis.processes import busy
 from acp_core.history import charged
 from acp_core.loops.acts.names import DUPLICATE, LAUNCH
 from acp_core.model import Matter, Runner, Snapshot, Status, Turn
-from acp_core.model.format import continued, dated, is_said, names_in
+from acp_core.model.format import continued, dated, is_said, names_in, quote_command
 from acp_core.model.matter import About, verdicts
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import (
@@ -279,7 +279,7 @@ def _headline(snapshot: Snapshot, cause: Matter) -> str:
         said = f"{said.removesuffix('.')} — {why}" if said else why
     parts = [_sentence(said)]
     if cause.instruction and cause.wanted:
-        parts.append(f"What to do: {_continued(cause.instruction, snapshot)}.")
+        parts.append(f"What to do: {quote_command(_continued(cause.instruction, snapshot))}.")
     return " ".join(parts)
 
 

@@ -304,10 +304,13 @@ def bytes_of(known: Known | None) -> bytes:
     return b"" if known is None or known.size is None else known.read()
 
 
+NOT_KEPT = "no earlier version was kept"
+
+
 def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -> str:
     """Since when a version held (precisely: as versions are told apart), and where that is known from."""
     if known is None:
-        return "no earlier version known"
+        return NOT_KEPT
     since = datetime.fromtimestamp(known.since, UTC)
     at = format.precise(since, utc) if precise else format.exact(since, utc)
     note = f" {known.note[:12]}" if known.note else ""
@@ -317,6 +320,8 @@ def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -
 
 def describe_versions(old: Known | None, new: Known | None, utc: bool) -> str:
     """Two versions of a document; what holds for both, as the day, stands once."""
+    if old is None and new is None:
+        return NOT_KEPT
     before, after = describe_version(old, utc), describe_version(new, utc)
     if old is None or new is None:
         return f"{before} → {after}"

@@ -183,6 +183,11 @@ def continued(text: str, names: Iterable[str] = ()) -> str:
     return text[:1].lower() + text[1:]
 
 
+def quote_command(text: str) -> str:
+    """A text as it stands within a sentence: a command in back-ticks, anything else as it is."""
+    return f"`{text}`" if text.startswith("acp ") and "`" not in text else text
+
+
 def names_in(snapshot: Snapshot) -> Iterator[str]:
     """The names with which a sentence about a collaboration may begin."""
     for each in snapshot.participants:

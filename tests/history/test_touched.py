@@ -93,4 +93,5 @@ def test_what_holds_for_both_versions_stands_once() -> None:
     assert describe_versions(old, next_day, True) == (
         "2026-05-03 12:00:00 → 2026-05-04 13:00:00 UTC (recorded)"
     )
-    assert describe_versions(None, new, True).startswith("no earlier version known → ")
+    assert describe_versions(None, new, True).startswith("no earlier version was kept → ")
+    assert describe_versions(None, None, True) == "no earlier version was kept"

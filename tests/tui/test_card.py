@@ -270,6 +270,7 @@ async def test_proposed_corrections_of_a_result_are_applied_with_two_keys(tmp_pa
         assert told.startswith("✓ Corrected: verification.status.") and "Not fixed" not in told
         app.outcomes.end()
         await shows(pilot, "f: Accept the turn of dev")  # the same result can be accepted now
+        await shows(pilot, "! The result of dev was corrected and waits to be accepted")
 
 
 @pytest.mark.slow

@@ -45,15 +45,13 @@ class Stood(NamedTuple):
     status: str
     waiting: tuple[tuple[str, datetime | None], ...]
     accepted: int
-    needs: tuple[str, ...]
 
 
 def stood(snapshot: Snapshot) -> Stood:
     waiting = tuple((turn.participant, turn.since) for turn in snapshot.turns)
     accepted = sum(event.kind == "turn_accepted" for event in snapshot.events)
-    needs = tuple(need.code for need in snapshot.needs)
     status = snapshot.headline.partition(";")[0]
-    return Stood(snapshot.phase, status, waiting, accepted, needs)
+    return Stood(snapshot.phase, status, waiting, accepted)
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def test_nothing_is_written_over_a_change_so_that_it_can_be_brought_back(tmp_pat
         lambda: correct(root, turn),
         lambda: acting.dispatch(root),
     ):
-        with pytest.raises(Refused, match=r"state\.json: review the changes, then run acp gov"):
+        with pytest.raises(Refused, match=r"state\.json: review the changes, then run `acp gov"):
             act()
     turns.note_failed_start(root, turn, "it ended", NOW)
     assert "failed_start" not in (root / STATE).read_text()

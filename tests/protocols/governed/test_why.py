@@ -52,7 +52,7 @@ def test_a_result_that_nothing_corrects_is_to_be_rejected_and_the_reason_is_name
     refused("accept-turn", root)
     cause = read(root)[1]["TURN_FAILED"]
     assert "must raise at least one objection" in cause.sentence
-    assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
+    assert (cause.remedy, cause.others) == ("reject_turn", ())
     result = json.loads(staged(root).read_text("utf-8"))
     result["objections"] = [making.result()["objections"][0]]
     making.write(staged(root), result)
@@ -73,7 +73,7 @@ def test_a_correction_that_is_not_enough_is_not_the_way_out(tmp_path: Path) -> N
     )  # it can become a review, but nothing was built all the same
     snapshot, causes = read(root)
     cause = causes["TURN_FAILED"]
-    assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
+    assert (cause.remedy, cause.others) == ("reject_turn", ())
     assert "not enough" in cause.instruction
     of_state["active_turns"][making.TURN]["status"] = "dispatched"
     making.write(root / ".agentxchain/state.json", of_state)
@@ -95,7 +95,7 @@ def test_what_a_reviewer_changed_is_no_matter_of_correction(tmp_path: Path) -> N
     refused("accept-turn", root)
     cause = read(root)[1]["TURN_FAILED"]
     assert "review_only role modified product files" in cause.sentence
-    assert (cause.remedy, cause.others) == ("reject_turn", ("accept_turn",))
+    assert (cause.remedy, cause.others) == ("reject_turn", ())
 
 
 def test_status_prints_the_open_objections(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.text import clean_line
 from acp_core.person.settings import load as load_settings
 from acp_core.protocols.cycle import matters, schema, state
-from acp_core.protocols.cycle.acts.steering import state_change
+from acp_core.protocols.cycle.acts.steering import run_command, state_change
 from acp_core.protocols.cycle.acts.table import REBUILDING, RUNNING, SCHEMA, SELECTION, STARTING
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.read import orchestrator_spec, scan
@@ -424,10 +424,13 @@ def _begin(beginning: Beginning) -> Outcome:
         process.check(spec)
     write_store.create_cycle(root, beginning.state)
     if spec is None:
-        word, how = "done", "run it with `acp cycle run`."
+        word, how = "done", f"run it with `{run_command(root)}`."
     else:
         pid = process.start(spec).pid
-        word, how = "requested", f"process {pid} runs it; see `acp cycle status`."
+        word, how = (
+            "requested",
+            f"process {pid} runs it; see `acp cycle status {shlex.quote(str(root))}`.",
+        )
     sentence = f"Started: {beginning.id}; {how}"
     return Outcome(
         OutcomeState.DONE, sentence, str(root), _beginning_preview(beginning, sentence, word)

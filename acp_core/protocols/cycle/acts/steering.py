@@ -8,6 +8,7 @@ again where the change lets the cycle go on. Source: development cycle specifica
 from __future__ import annotations
 
 import copy
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -60,9 +61,8 @@ def _consequences(root: Path, id: str, after: Object) -> tuple[tuple[str, ...], 
         return (safe(_elsewhere(alive)),), ()
     if orchestrator_spec.load(str(root), id) is not None:
         return (), ("no orchestrator is running: acp restarts it",)
-    return (
-        "no orchestrator is running: the change takes effect when you start one (acp cycle run)",
-    ), ()
+    start = f"when you start one: `{run_command(root)}`"
+    return (safe(f"no orchestrator is running: the change takes effect {start}"),), ()
 
 
 def _carried_out(root: Path, id: str, act: str, values: Values) -> Outcome:
@@ -141,10 +141,15 @@ def _effect(store: Store, written: Written) -> tuple[OutcomeState, str]:
         return OutcomeState.DONE, "Done."
     spec = orchestrator_spec.load(root, id)
     if spec is None:
-        message = "Written. No orchestrator is running: start one with `acp cycle run`."
-        return OutcomeState.REQUESTED, message
+        message = f"Written. No orchestrator is running: start one with `{run_command(root)}`."
+        return OutcomeState.REQUESTED, safe(message)
     message = f"Queued: acp restarted the orchestrator (process {process.start(spec).pid})."
     return OutcomeState.REQUESTED, message
+
+
+def run_command(root: Path | str) -> str:
+    """The command that starts the orchestrator of a project's cycle for the first time."""
+    return f"acp cycle run {shlex.quote(str(root))} --agent PRESET"
 
 
 def _elsewhere(found: RunnerState) -> str:

@@ -157,6 +157,8 @@ def _summary(cycle: Cycle, found: str) -> str:
     """How it stands, without the tests, which a panel tells."""
     limit = cycle.state.max_iterations
     of = f"/{limit}" if limit is not None else ""
+    if found == state.STALLED:
+        return f"stalled in iteration {cycle.iteration}{of.replace('/', ' of ')}"
     return f"{describe_status(cycle, found)}; iteration {cycle.iteration}{of}"
 
 

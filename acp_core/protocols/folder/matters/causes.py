@@ -549,7 +549,7 @@ def _written(facts: Facts, case: DiagnosisContext, turn: Turn) -> Matter | None:
         verdicts=verdicts(
             event_of_turn(facts) or None,
             (("participant", turn.participant),),
-            ("nudge", "relaunch"),
+            ("nudge", "relaunch") if case.loop(turn.participant) is not None else (),
         ),
         about=About(participant=turn.participant, document=document),
         since=at,

@@ -86,8 +86,9 @@ def _cause(case: DiagnosisContext, turn: Turn, obstacle: Unmet) -> Matter:
     outside = case.is_kept_outside(turn.participant)
     message = obstacle.message or f"{obstacle.headline}. Fix this, then append your event."
     remedy, given = obstacle.remedy, obstacle.given
+    loop = case.loop(turn.participant)
+    others = () if outside or loop is None else ("nudge",)
     if remedy is None:
-        loop = case.loop(turn.participant)
         remedy = "nudge" if loop is not None and loop.alive and not outside else None
         given = (("participant", turn.participant), ("message", message)) if remedy else ()
     return Matter(
@@ -96,7 +97,7 @@ def _cause(case: DiagnosisContext, turn: Turn, obstacle: Unmet) -> Matter:
         instruction=obstacle.advice,
         move=OWNER if any(each.wanted for each in of_turn) and not outside else TIME,
         evidence=obstacle.evidence,
-        verdicts=verdicts(remedy, given, () if outside or remedy == "nudge" else ("nudge",)),
+        verdicts=verdicts(remedy, given, () if remedy == "nudge" else others),
         about=About(participant=turn.participant, document=obstacle.document, line=obstacle.line),
         since=turn.since,
         key=":".join(_identity(turn, obstacle)),

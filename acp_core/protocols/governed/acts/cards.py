@@ -362,8 +362,8 @@ def besides(files: CardSection, gate: CardSection) -> CardSection:
 
 def _block_card(opened: Opened) -> Card | None:
     """What blocks the run, and what says that it is resolved."""
-    if opened.state.get("status") != "blocked":
-        return None
+    if opened.state.get("status") != "blocked" or opened.run.record.barrier:
+        return None  # it waits for others of its initiative: an approval there opens the way
     reason = obj(opened.state, "blocked_reason")
     blocked_on = text(opened.state, "blocked_on", 200)
     kind, _, question = blocked_on.partition(":")

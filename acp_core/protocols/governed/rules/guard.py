@@ -331,8 +331,8 @@ def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Matter]:
     if not left or recognised(run) is not None:
         return
     back = schema.STATE in left and own_writes.last_sealed(run.root) is not None
-    taking = f"acp governed take-files {_at(run.root)}"
-    choice = f"acp governed bring-back {_at(run.root)}, or {taking}" if back else taking
+    taking = f"`acp governed take-files {_at(run.root)}`"
+    choice = f"`acp governed bring-back {_at(run.root)}`, or {taking}" if back else taking
     yield damage(
         "A8",
         f"files changed outside acp: {', '.join(left)}",
@@ -374,7 +374,7 @@ def _unfinished(run: Run, now: datetime | None) -> Iterator[Matter]:
             UNFINISHED,
             f"the agentxchain program did not finish {existing_program.describe_transaction(first)}",
             f"let that program finish, or review {clean_line(first.name, 200)} and run"
-            f" acp governed set-aside {_at(run.root)}",
+            f" `acp governed set-aside {_at(run.root)}`",
             _MENDING,
             schema.SET_ASIDE,
             document=clean_line(first.name, 200),
@@ -489,7 +489,7 @@ def stuck_run(root: Path, anyway: frozenset[str]) -> Iterator[Matter]:
     """
     reason = fault(root)
     if reason:
-        cure = f"acp governed take-files {shlex.quote(str(root))}"
+        cure = f"`acp governed take-files {shlex.quote(str(root))}`"
         yield _stuck_obstacle(
             f"{RUN_HOME}/{JOURNAL}",
             reason,

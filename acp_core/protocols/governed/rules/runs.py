@@ -145,8 +145,8 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
             group=group, since=turn.since, participant=turn.role or None,
             about=f"{turn.id}:{turn.attempt}",
             evidence=(f"{turn.id}, attempt {turn.attempt}, is {plain(turn.status) or 'without a status'}",),
-            action=actions[0] if run.status == "active" else "", others=actions[1:],
-            certain=certain,
+            action=actions[0] if run.status == "active" else "",
+            others=actions[1:] if run.status == "active" else (), certain=certain,
         )  # fmt: skip
 
     found = []
@@ -175,6 +175,8 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         why = f": {clean_line(turn.failure, 300)}" if turn.failure else ""
         message = f"The result of {role} was not accepted{why}"
         remedy, actions = _after_failure(run, turn)
+        if remedy == _CORRECTED:  # why it was not accepted is no longer so
+            message = f"The result of {role} was corrected and waits to be accepted"
         found.append(trouble_of("TURN_FAILED", message, remedy, "C2", *actions))
     elif turn.status == "retrying":
         message = f"The turn of {role} was rejected and waits to be reassigned"
@@ -200,6 +202,7 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
 
 
 _AGAIN = "Let the role write it again."
+_CORRECTED = "The result has been corrected: accept it."
 
 
 def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
@@ -208,24 +211,24 @@ def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
         return "Its result is missing: reassign the turn.", (schema.STEP, schema.REJECT)
     judged = _judged(run, turn)
     if judged is None:
-        return "Write the result again, or reject it.", (schema.REJECT, schema.ACCEPT)
+        return "Write the result again, or reject it.", (schema.REJECT,)
     verdict, mends = judged
     why = turn.failure
     if verdict.corrections and not mends:
         remedy = (
             "The proposed corrections are not enough: reject the result with a reason, or edit it."
         )
-        return remedy, (schema.REJECT, schema.ACCEPT)
+        return remedy, (schema.REJECT,)
     declared = results.UNDECLARED in why or results.UNOBSERVED in why
     if verdict.corrections or (verdict.ok and declared):
         remedy = "Apply the proposed corrections and accept the result, or reject it."
-        return remedy, (schema.CORRECT, schema.ACCEPT, schema.REJECT)
+        return remedy, (schema.CORRECT, schema.REJECT)
     if verdict.ok and f"stage {results.OBSERVED}" not in why:
-        return "The result has been corrected: accept it.", (schema.ACCEPT, schema.REJECT)
+        return _CORRECTED, (schema.ACCEPT, schema.REJECT)
     remedy = "No correction is proposed: reject the result with a reason, or edit it and accept it."
     if verdict.ok:
         remedy = "Reject the result with a reason, or accept it without the changes of others."
-    return remedy, (schema.REJECT, schema.ACCEPT)
+    return remedy, (schema.REJECT,)
 
 
 def _judged(run: Run, turn: ActiveTurn) -> tuple[Verdict, bool] | None:

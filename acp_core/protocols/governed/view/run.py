@@ -91,9 +91,14 @@ def run_snapshot(
     place = order.get(run.phase, 0)
     needs = ((findings.gate_need(pending),) if pending else ()) + trouble_needs(troubles)
     needs += _staged_needs(run, troubles) + _step_need(run)
+    left = interrupted(run.root)
+    if left:  # until that is finished, nothing else can be done
+        needs = tuple(
+            each if each.remedy == schema.RECOVER else each._replace(verdicts=()) for each in needs
+        )
     due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
     at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
-    if at_work or any(turn.running for turn in run.turns) or interrupted(run.root):
+    if at_work or any(turn.running for turn in run.turns) or left:
         due.append(now + RECHECK)  # no file says when a program has ended
     if any(each.key in ("obstacle:disk", "obstacle:git") for each in obstacles):
         due.append(now + RECHECK)  # nor when a disk or git can be used again

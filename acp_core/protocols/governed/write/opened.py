@@ -13,6 +13,7 @@ import difflib
 import json
 import os
 import secrets
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -144,7 +145,8 @@ def read_unlocked(root: str | Path, act: str = "") -> Opened:
         time.sleep(0.02)
         left = interrupted(place)
     if left is not None:
-        raise Refused(f"{left.what} was interrupted; run `acp governed recover` to finish it")
+        mending = f"acp governed recover {shlex.quote(str(place))}"
+        raise Refused(f"{left.what} was interrupted; run `{mending}` to finish it")
     return _opened(place, None, act)
 
 
