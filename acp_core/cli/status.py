@@ -226,7 +226,8 @@ def _state(entry: overview.FleetEntry) -> Cell:
 def _phase(snapshot: Snapshot) -> str:
     """The phase, with its round from the second one on while it lasts."""
     later = snapshot.status is Status.ACTIVE and (snapshot.round or 0) > 1
-    return f"{snapshot.phase}, round {snapshot.round}" if later else snapshot.phase or "-"
+    phase = overview.phase_of(snapshot)
+    return f"{phase}, round {snapshot.round}" if later else phase or "-"
 
 
 def _times(matter: Matter, now: datetime) -> str:

@@ -254,7 +254,8 @@ def _what_stands(
                 return [f"Still open: {now.sentence}."]
             if came:
                 return [f"{sentence_case(now.sentence, names)}."]
-    return [] if action.intent in _BEGINS else ["Fixed."]
+    was_problem = any(matter.instruction for matter in met)  # what was only decided needs no fix
+    return ["Fixed."] if was_problem and action.intent not in _BEGINS else []
 
 
 def _is_same(matter: Matter, other: Matter) -> bool:

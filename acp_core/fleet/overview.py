@@ -330,10 +330,21 @@ def matches(found_by: str, words: str) -> bool:
     return all(word in found_by for word in words.casefold().split())
 
 
+def phase_of(snapshot: Snapshot) -> str:
+    """The phase; with its word where it is an abbreviation ("cd" is "CD code")."""
+    name = snapshot.phase
+    labels = (each.label for each in snapshot.phases if each.id == name)
+    return next((each for each in labels if each.casefold().startswith(f"{name} ")), name)
+
+
+_YOU = "you"
+
+
 def waiting_for(snapshot: Snapshot) -> str:
     """Who is waited for, a person said to be one, and who runs it: ``reader (run by anna)``.
 
-    ``-`` where nobody is waited for, and nobody runs it.
+    ``you`` where it is whoever runs the collaboration here; ``-`` where nobody is waited for, and
+    nobody runs it.
     """
     human = _people(snapshot)
     names = dict.fromkeys(turn.participant for turn in snapshot.turns)
@@ -342,9 +353,11 @@ def waiting_for(snapshot: Snapshot) -> str:
     for name in names:
         plays = [each for each in snapshot.runners if each.participant in ("", name)]
         accounts = dict.fromkeys(map(_account, () if name in human else plays))
-        note = "human" if name in human else _run_by(accounts)
+        note = "" if name == _YOU else "human" if name in human else _run_by(accounts)
         words.append(f"{name} ({note})" if note else name)
         others = {each: None for each in others if each not in accounts}
+    if not names and snapshot.needs and snapshot.status is Status.ACTIVE:
+        words.append(_YOU)
     return " · ".join(filter(None, (", ".join(words), _run_by(others)))) or "-"
 
 

@@ -125,7 +125,7 @@ def _phase(line: Line, cells: int) -> Pieces:
     snapshot = line.entry.snapshot
     again = f" r{snapshot.round}" if (snapshot.round or 1) > 1 else ""
     progress = bar(snapshot.progress, _BARS[cells], line.quiet or "bar")
-    label = snapshot.phase.replace("_", " ") + again
+    label = overview.phase_of(snapshot).replace("_", " ") + again
     return [*progress, *_cell(label, cells - _BARS[cells] - 1, line.quiet)]
 
 

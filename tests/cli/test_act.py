@@ -99,7 +99,7 @@ def test_the_command_that_does_the_same_can_be_copied(acp: Acp) -> None:
 
 def test_yes_does_it(acp: Acp, talk: Path) -> None:
     ran = acp("act", "talk", "answer", "--text", "Blue", "--who", "ann", "--yes")
-    assert (ran.returncode, ran.stdout.splitlines()[-1]) == (0, "done: Answered. Fixed.")
+    assert (ran.returncode, ran.stdout.splitlines()[-1]) == (0, "done: Answered.")
     assert log(talk).endswith(" ann answered Blue\n")
 
 
@@ -107,7 +107,7 @@ def test_json_says_what_was_done(acp: Acp, talk: Path) -> None:
     ran = acp("act", "talk", "answer", "--text", "Blue", "--yes", "--json")
     told = json.loads(ran.stdout)
     assert told["preview"]["changes"][0]["verb"] == "append"
-    assert told["outcome"] == {"state": "done", "sentence": "Answered. Fixed.", "location": None}
+    assert told["outcome"] == {"state": "done", "sentence": "Answered.", "location": None}
     dry = json.loads(acp("act", "talk", "--json").stdout)
     assert [each["name"] for each in dry["actions"]] == ["report"]
 

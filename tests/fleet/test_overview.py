@@ -11,6 +11,8 @@ from acp_core.model import (
     Finding,
     Matter,
     Participant,
+    Phase,
+    PhaseState,
     Runner,
     Severity,
     Snapshot,
@@ -138,6 +140,14 @@ def test_an_entry_that_looks_the_same_is_the_same_object() -> None:
     assert after is not before and after.serial != before.serial
 
 
+def test_a_phase_is_no_abbreviation_without_its_word() -> None:
+    now = PhaseState.CURRENT
+    phases = (Phase("cd", "CD code", now), Phase("decision_review", "decision review", now))
+    assert overview.phase_of(snapshot("one", phase="cd", phases=phases)) == "CD code"
+    later = snapshot("two", phase="decision_review", phases=phases)
+    assert overview.phase_of(later) == "decision_review"
+
+
 def test_who_is_waited_for_says_who_is_a_person() -> None:
     waiting = snapshot(
         "one",
@@ -146,6 +156,10 @@ def test_who_is_waited_for_says_who_is_a_person() -> None:
     )
     assert overview.waiting_for(waiting) == "ann (human), bot"
     assert overview.waiting_for(snapshot("two")) == "-"
+    own = replace(waiting, turns=(Turn("you", "approve"),), needs=())
+    assert overview.waiting_for(own) == "you"
+    needs = (decision("k", "E1", "decide"),)
+    assert overview.waiting_for(replace(waiting, turns=(), needs=needs)) == "you"
 
 
 def test_who_is_waited_for_says_who_runs_it() -> None:
