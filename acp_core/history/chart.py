@@ -460,7 +460,7 @@ class _Drawing:
             yield self._named(level.name, [(self._level(level), "bad" if level.bad else "level")])
         if drawn.shares:
             yield ()
-            yield (("time in which everybody waited for this one", "head"),)
+            yield (("time in which all others waited for this one", "head"),)
         for share in drawn.shares:
             bar = format.bar(min(1.0, max(0.0, share.share)), 20)
             yield self._named(share.name, [(bar, "turn"), (f" {share.share:.0%}", "")])

@@ -56,9 +56,7 @@ def test_a_verdict_is_refused_where_the_matter_has_changed(acp: Acp, tmp_path: P
     assert [row["checked"] for row in gate["rows"]] == [True, True, False]
 
 
-def test_what_needs_no_decision_but_can_be_mended_has_a_card_too(
-    acp: Acp, tmp_path: Path
-) -> None:
+def test_what_needs_no_decision_but_can_be_mended_has_a_card_too(acp: Acp, tmp_path: Path) -> None:
     root = states.run_in(tmp_path / "lamp", "given out")
     assert cards(acp, root) == []
     ran, listed = acp("card", str(root)), acp("why", str(root))

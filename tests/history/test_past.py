@@ -213,7 +213,9 @@ def test_matters_are_told_as_they_were_recorded(tmp_path: Path) -> None:
     record_at(folder, utc_now())
     with past_of(folder) as past:
         then = past.at(len(past.moments) - 1).snapshot
-        assert [each.sentence for each in then.needs] == ["blocked in drafting by reader: Stepping in"]
+        assert [each.sentence for each in then.needs] == [
+            "blocked in drafting by reader: Stepping in"
+        ]
         assert then.needs[0].evidence == ("as recorded",)
         assert then.needs[0].verdicts == ()
         assert past.at(past.index("1") or 0).snapshot.needs == ()

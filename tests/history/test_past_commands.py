@@ -60,10 +60,15 @@ def test_what_needed_somebody_then_is_told_as_recorded(acp: Acp, folder: Path) -
     append(folder, "reader", "blocked", 3)
     assert acp("record", "--once", str(folder)).returncode == 0
     told = acp("replay", str(folder), "--at", "4")
-    assert "Needs you\n" in told.stdout and "Blocked in reviewing by reader: Stepping in" in told.stdout
+    assert (
+        "Needs you\n" in told.stdout
+        and "Blocked in reviewing by reader: Stepping in" in told.stdout
+    )
     assert "acp act" not in told.stdout, "nothing can be done in the past"
     then = json.loads(acp("replay", str(folder), "--at", "4", "--json").stdout)["snapshot"]
-    assert [each["text"] for each in then["needs"]] == ["blocked in reviewing by reader: Stepping in"]
+    assert [each["text"] for each in then["needs"]] == [
+        "blocked in reviewing by reader: Stepping in"
+    ]
     assert (
         json.loads(acp("replay", str(folder), "--at", "1", "--json").stdout)["snapshot"]["needs"]
         == []

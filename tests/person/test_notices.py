@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from acp_core.model import Matter, Snapshot, Status
-from acp_core.model.matter import decision
+from acp_core.model.matter import Kind, decision
 from acp_core.person import notices
 from acp_core.person.notices import Message, News, is_quiet
 from acp_core.person.settings import SettingsError, load
@@ -49,8 +49,7 @@ def test_what_is_there_at_the_start_is_no_news_and_each_need_is_told_once() -> N
 def test_the_kind_says_whether_it_is_stuck_blocked_or_over() -> None:
     news, snapshot = News(), make_snapshot()
     seen(news, snapshot)
-    cause = Matter("B7", NEED.sentence, key=NEED.key)
-    (stuck,) = seen(news, replace(snapshot, causes=(cause,)), NEED)
+    (stuck,) = seen(news, snapshot, NEED._replace(kind=Kind.STALLED))
     assert stuck.kind == "stuck"
     assert stuck.title == "acp: checkout-redesign needs you"
     assert stuck.text("f") == "reader: the program ended without a review (press f: relaunch)"

@@ -387,7 +387,7 @@ async def test_an_action_by_name_is_found_or_said_to_be_impossible_now(
         await pilot.press("escape")
         await pilot.pause()
         app.perform("/work/a", "[/block]")
-        await shows(pilot, "“[/block]” is not possible now.")
+        await shows(pilot, "This is not possible now.")
         await shows(pilot, "Possible now: Try it.")
         await pilot.press("enter")
         await pilot.pause()

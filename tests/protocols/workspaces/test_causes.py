@@ -199,7 +199,7 @@ def test_who_waits_for_a_limit_is_not_silent(tmp_path: Path) -> None:
     )
     paused = replace(seen, shown=shown)
     found = causes(root, paused)
-    assert [(each.code, each.wanted) for each in found] == [("B4", False), ("E54", False)]
+    assert [(each.code, each.wanted) for each in found] == [("E54", False), ("B4", False)]
     opened = open_workspaces(str(root))
     looked = Diagnosis(Patience())
     snapshot = looked.diagnose(opened, opened.refresh(NOW), (paused,), (), NOW)

@@ -55,7 +55,7 @@ def test_a_status_file_with_the_name_of_another_tells_who_wrote_it(tmp_path: Pat
     root = run(tmp_path)
     write(root, f"{BASE}/ann/status.json", status("ben", "failure"), 3_599)
     assert states(root)["ann"] == "overwritten"
-    found = causes(root)[0]
+    found = next(each for each in causes(root) if "names ben" in str(each.evidence))
     assert found.sentence == "ben wrote into the workspace of ann (status.json)"
     assert found.evidence == (f"{BASE}/ann/status.json names ben",)
     assert not found.certain
