@@ -189,7 +189,7 @@ def escalated(root: Path) -> Path:
     }
     value = _state(
         id,
-        {"status": "waiting", "completed_at": None, "last_message": "Matter DEC-001",
+        {"status": "waiting", "completed_at": None, "last_message": "Need DEC-001",
          "output_files": [], "iterations_completed": 0},
         {"status": "idle", "started_at": None, "completed_at": None, "output_files": [],
          "iterations_completed": 0, "ready": False},

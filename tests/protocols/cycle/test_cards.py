@@ -39,7 +39,7 @@ FAILING = {
     "failed_tests": ["test_large_export", "test_quotes"],
 }
 OPTIONS = ["Stream the rows", "Refuse the export"]
-WAITS = agent("waiting", run="001-cd", last_message="Matter DEC-001")
+WAITS = agent("waiting", run="001-cd", last_message="Need DEC-001")
 DONE = agents(cd=agent(run="001-cd"), vas=agent(at=20, run="001-vas"))
 
 
@@ -89,7 +89,7 @@ async def test_an_option_of_a_decision_is_chosen_with_two_keys(
             "“What of exports above 100,000 rows?”",
             "BLK-001  No limit",
             "CSV export in batches.",
-            "Matter DEC-001",
+            "Need DEC-001",
             "cd/implementation.md  +2 −2  since v1.0.0",
             "1  Stream the rows",
             "2  Refuse the export",
