@@ -38,7 +38,7 @@ _NOTICE = 1.5  # seconds that a loop may take to notice that its program was end
 _LOOK = 0.1
 _WITHOUT_LOOP = (table.RAISE, table.NUDGE, table.CANCEL)
 """What can be done about an agent at work that no loop runs."""
-_FIXED = ("Fixed", "Not fixed", "Mended")  # sentences that say it already
+_FIXED = ("Fixed", "Not fixed", "Mended", "Repaired, but")  # sentences that say it already
 _BEGINS = frozenset({Intent.RETRY, Intent.MESSAGE})
 """What only begins something again: whether that helps is not known yet."""
 
