@@ -230,10 +230,11 @@ def _verification(result: Object, warnings: list[str]) -> list[str]:
     errors += _produced(verification, strings(result, "files_changed"))
     if verification["status"] == "pass":
         if undeclared:
-            errors.append(
-                f'verification.status is "pass" but {undeclared} command(s) have exit codes'
-                " that are not declared as expected."
-            )
+            failed = (
+                "1 command failed: its exit code is" if undeclared == 1
+                else f"{undeclared} commands failed: their exit codes are"
+            )  # fmt: skip
+            errors.append(f'verification.status is "pass", but {failed} not declared as expected.')
         if not evidence:
             warnings.append('verification.status is "pass" without machine evidence.')
     return errors
