@@ -198,7 +198,7 @@ def _followed_up(
         if woken:
             sentences.append(f"Asked {', '.join(woken)} to try again.")
     chosen = _chosen(action)
-    met = [each for each in _standing(before) if _mends(action.name, chosen, given, each)]
+    met = [each for each in before.causes if _mends(action.name, chosen, given, each)]
     if met and not outcome.sentence.startswith(_FIXED):
         sentences += _what_stands(action, before, met, _after(collaboration, before, met))
     return replace(outcome, sentence=" ".join(map(_ended, sentences)))
@@ -231,12 +231,6 @@ def _chosen(action: Action) -> set[str]:
     return {field.name for field in fields(action) if field.choices}
 
 
-def _standing(snapshot: Snapshot) -> tuple[Matter, ...]:
-    """Everything that stands, each matter once: with the way to end it where that is known."""
-    found = {each.key: each for each in (*snapshot.obstacles, *snapshot.needs, *snapshot.causes)}
-    return tuple(found.values())
-
-
 def _what_stands(
     action: Action, before: Snapshot, met: Sequence[Matter], after: Sequence[Matter]
 ) -> list[str]:
@@ -244,7 +238,7 @@ def _what_stands(
 
     It is over where its key is gone, and the same thing did not come again under another one.
     """
-    names, known = names_in(before), {each.key for each in _standing(before)}
+    names, known = names_in(before), {each.key for each in before.causes}
     for matter in met:
         for now in after:
             if _is_same(matter, now) and now.remedy == matter.remedy:
@@ -279,7 +273,7 @@ def _after(
         observer, now = Observer(), utc_now()
         read = collaboration.refresh(now)
         seen = observer.diagnosed(observer.diagnosis(), collaboration, read, now)
-        after = tuple(each for each in _standing(seen) if each.wanted)
+        after = tuple(each for each in seen.causes if each.wanted)
         left = ((each, now) for each in met for now in after if _is_same(each, now))
         moved = all(now.remedy != each.remedy for each, now in left)
         if moved or time.monotonic() > until:
