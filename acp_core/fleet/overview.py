@@ -333,6 +333,8 @@ def matches(found_by: str, words: str) -> bool:
 def phase_of(snapshot: Snapshot) -> str:
     """The phase; with its word where it is an abbreviation ("cd" is "CD code")."""
     name = snapshot.phase
+    if snapshot.status is not Status.ACTIVE:
+        return name  # its phases may not have been read
     labels = (each.label for each in snapshot.phases if each.id == name)
     return next((each for each in labels if each.casefold().startswith(f"{name} ")), name)
 

@@ -32,12 +32,12 @@ from tests.tui.screen import seen
 from tests.tui.stage import is_open, opens, shows, until
 
 NEEDS = {
-    "folder/human-reviews": "no agent is running",
+    "folder/human-reviews": "anna must review the proposal",
     "governed/run-gate-waits": "The gate planning_signoff needs your approval",
     "governed/initiative-gate-open": "its cross-repo gate needs your approval",
     "cycle/decision_open": "Which delimiter is it?",
     "workspaces/partial": "ben returned a partial result",
-    "wire/tasks-of-every-state": "3 open tasks wait",
+    "wire/tasks-of-every-state": "input needed: Task asks",
 }
 """A state of each protocol that needs somebody, and what for."""
 FIXED = {

@@ -52,7 +52,7 @@ ACTS: dict[str, Callable[[Path], object]] = {
     "mark_objection": lambda root: mark_objection(root, "OBJ-001", "acknowledged"),
 }
 """What is done in a run, as every way to it ends: under the lock."""
-COMMAND = re.compile(r"acp governed [^,;(]+")
+COMMAND = re.compile(r"acp governed [^,;(`]+")
 WORDS = {"reason": "Again.", "comment": "No test.", "text": "Hello.", "by": "Ann"}
 """What a human fills in where a form asks for words."""
 DECIDED = ("mend-workstream", "trust", "unblock")

@@ -93,9 +93,8 @@ def run_snapshot(
     needs += _staged_needs(run, troubles) + _step_need(run)
     left = interrupted(run.root)
     if left:  # until that is finished, nothing else can be done
-        needs = tuple(
-            each if each.remedy == schema.RECOVER else each._replace(verdicts=()) for each in needs
-        )
+        ends = (schema.RECOVER, schema.TAKE_FILES)
+        needs = tuple(each if each.remedy in ends else each._replace(verdicts=()) for each in needs)
     due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
     at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
     if at_work or any(turn.running for turn in run.turns) or left:
