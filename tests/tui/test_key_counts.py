@@ -37,7 +37,7 @@ NEEDS = {
     "governed/initiative-gate-open": "its cross-repo gate needs your approval",
     "cycle/decision_open": "Which delimiter is it?",
     "workspaces/partial": "ben returned a partial result",
-    "wire/tasks-of-every-state": "input needed: Task asks",
+    "wire/tasks-of-every-state": "Input needed: Task asks",
 }
 """A state of each protocol that needs somebody, and what for."""
 FIXED = {
