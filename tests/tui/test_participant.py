@@ -237,9 +237,12 @@ async def by_form(pilot: Pilot[Any], key: str, preview: str) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
     await until(pilot, lambda: preview in seen(pilot))
     await pilot.press("ctrl+s")
-    await until(pilot, lambda: not isinstance(pilot.app.screen, ActionScreen))
+    await until(
+        pilot,
+        lambda: isinstance(pilot.app.screen, ParticipantScreen) or "Next: server" in seen(pilot),
+    )
     if not isinstance(pilot.app.screen, ParticipantScreen):
-        await pilot.press("escape")  # on a slow machine something else needs the person meanwhile
+        await pilot.press("escape")  # after a minute another participant needs the person, too
     await until(pilot, lambda: isinstance(pilot.app.screen, ParticipantScreen))
 
 
